@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+#
+# Peplos: `make help` lists the targets.
+#
+# This file knows the set-up, the two ways to run, and how tests are counted.
+# Everything else comes from fragments: a Makefile.inc in a folder (up to three
+# levels down) is included here, with paths relative to this folder. A fragment
+#   - writes its outputs under build/ and its targets with `## help text`;
+#   - adds its test targets to TESTS (each prints `PASS name` or
+#     `FAIL name: why` lines and ends non-zero on a failure), its checks of
+#     sources to LINTS, its formatters to FORMATS, its figures to BENCHES;
+#   - gives an app its defaults with ARGS_<app> and DATA_<app>;
+#   - uses PYTHON, NEWLIB_INC, NEWLIB_LIB (from build/env.mk, which the set-up
+#     writes), and QEMU and TRAIN_PYTHON, which it names as prerequisites where
+#     it needs them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+APP ?= demo
+PLATFORM ?= rtl
+CONFIG ?= sim16
+QEMU := build/qemu/qemu-system-riscv32
+TESTS :=
+LINTS :=
+FORMATS :=
+BENCHES :=
+
+# Goals that must work on a bare machine do not touch the set-up.
+BARE_GOALS := help doctor deps clean
+ifneq ($(filter-out $(BARE_GOALS),$(MAKECMDGOALS)),)
+include build/env.mk
+endif
+
+include $(sort $(filter-out build/%,$(wildcard */Makefile.inc */*/Makefile.inc */*/*/Makefile.inc)))
+
+ARGS ?= $(ARGS_$(APP))
+DATA ?= $(DATA_$(APP))
+
+SETUP_INPUTS := $(addprefix tools/setup/,env.sh lib.sh packages.sh packages.txt venv.sh requirements.txt newlib.sh)
+QEMU_INPUTS := tools/setup/qemu.sh tools/setup/qemu-source.sh \
+  $(wildcard qemu-device/*.c qemu-device/*.h qemu-device/Kconfig qemu-device/meson.build \
+    qemu-device/trace-events qemu-device/tpu.mak qemu-device/hook.sh) \
+  $(wildcard hw/model/tpu_model.h hw/regs/gen/tpu_memmap.h hw/regs/gen/tpu_regs.h)
+
+.PHONY: help deps doctor clean run gdb test lint format bench
+
+help: ## list the targets
+	@tools/setup/help.sh $(filter-out build/%,$(MAKEFILE_LIST))
+
+deps: ## install packages, build QEMU and newlib (asks for nothing; quick when all is there)
+	@tools/setup/deps.sh
+
+doctor: ## say what is there and what is missing; installs nothing
+	@tools/setup/doctor.sh
+
+build/env.mk: $(SETUP_INPUTS)
+	@tools/setup/env.sh
+
+# For the few targets that train or read picture files. A script, and not a
+# link to the interpreter, so that it has the time at which it was made.
+TRAIN_PYTHON := build/train-python
+$(TRAIN_PYTHON): tools/setup/requirements-train.txt tools/setup/venv.sh | build/env.mk
+	@set -o pipefail; folder=$$(tools/setup/venv.sh train | tail -n 1) && \
+	  printf '#!/bin/sh\nexec %s/bin/python "$$@"\n' $$folder >$@ && chmod +x $@
+
+$(QEMU): $(QEMU_INPUTS) | build/env.mk
+	@tools/setup/qemu.sh
+
+run: $(QEMU) build/lib/libtpu_$(PLATFORM).so build/firmware/$(APP).elf $(DATA) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file)
+	@tools/run/peplos-run --platform $(PLATFORM) $(if $(DATA),--data $(DATA)) $(RUNFLAGS) $(APP) -- $(ARGS)
+
+gdb: $(QEMU) build/lib/libtpu_$(PLATFORM).so build/firmware/$(APP).elf $(DATA) ## run APP stopped at its first instruction, with gdb attached
+	@tools/run/peplos-run --platform $(PLATFORM) --gdb $(if $(DATA),--data $(DATA)) $(RUNFLAGS) $(APP) -- $(ARGS)
+
+test: ## run every test; ends with `N passed, N failed` (TESTS='a b' for some)
+	@tools/run/peplos-test --make '$(MAKE)' $(sort $(TESTS))
+
+lint: $(LINTS) ## check sources: style, lint, generated files
+
+format: $(FORMATS) ## rewrite sources in the project's style
+
+bench: $(BENCHES) ## measure the figures of docs/timings.md
+
+clean: ## remove build/ (the cache of QEMU and newlib stays; its path is in `make doctor`)
+	rm -rf build

@@ -42,28 +42,26 @@
 #endif
 
 typedef struct {
-    uint32_t saved;
+  uint32_t saved;
 } num_env;
 
 /* All exceptions masked, round to nearest even, FTZ and DAZ. */
 #define NUM_MXCSR UINT32_C(0x9fc0)
 
-static inline num_env num_env_enter(void)
-{
-    num_env env = {0};
+static inline num_env num_env_enter(void) {
+  num_env env = {0};
 #if NUM_HOST_FLUSHES
-    env.saved = _mm_getcsr();
-    _mm_setcsr(NUM_MXCSR);
+  env.saved = _mm_getcsr();
+  _mm_setcsr(NUM_MXCSR);
 #endif
-    return env;
+  return env;
 }
 
-static inline void num_env_leave(num_env env)
-{
+static inline void num_env_leave(num_env env) {
 #if NUM_HOST_FLUSHES
-    _mm_setcsr(env.saved);
+  _mm_setcsr(env.saved);
 #else
-    (void)env;
+  (void)env;
 #endif
 }
 
@@ -74,8 +72,7 @@ void num_vec_mul(uint32_t *d, const uint32_t *a, const uint32_t *b, uint32_t n);
 void num_vec_min(uint32_t *d, const uint32_t *a, const uint32_t *b, uint32_t n);
 void num_vec_max(uint32_t *d, const uint32_t *a, const uint32_t *b, uint32_t n);
 /* d[i] = a[i] x b[i] + c[i], rounded twice. */
-void num_vec_mul_add(uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
-                     uint32_t n);
+void num_vec_mul_add(uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t n);
 
 /* d[i] = all ones if the comparison holds, else 0. */
 void num_vec_eq(uint32_t *d, const uint32_t *a, const uint32_t *b, uint32_t n);

@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NUM_NAN_F32 UINT32_C(0x7fc00000)
+#define NUM_NAN_F32  UINT32_C(0x7fc00000)
 #define NUM_NAN_BF16 UINT16_C(0x7fc0)
-#define NUM_INF_F32 UINT32_C(0x7f800000)
+#define NUM_INF_F32  UINT32_C(0x7f800000)
 
 /* Subnormals to a zero of their sign; every other value unchanged. */
 uint32_t num_ref_flush(uint32_t a);

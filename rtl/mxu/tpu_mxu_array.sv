@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+//
+// The systolic array: Dim x Dim processing elements, weight stationary, systolic in both
+// directions, int8 x int8 -> int32 and (with Bf16) bf16 x bf16 -> f32 in the same elements.
+//
+// Element k of an operand row enters array row k, k cycles after element 0, and moves one column
+// to the right a cycle. The partial sums move one row down a cycle. An element has two stages:
+// multiply, then add to the sum from above; row 0 passes its product on (so a column adds
+// k = 1 .. Dim-1 in order, with a rounding after each). A row that enters in cycle E leaves, all
+// columns together, in cycle E + 2*Dim + 1, counted in cycles with en_i.
+//
+// Weights are in two banks; bit 16 of an operand says which bank it multiplies with and travels
+// with it. A weight line is a row of the right operand (w_col_i = 0: array row w_idx_i) or, for a
+// transposed right operand, a column. Line d of either kind is first needed by element 0 of the
+// operand row d cycles after that row entered, and last by the row's last element Dim-1 cycles
+// later: the wave runs along both axes alike, which is why the transposed operand costs nothing.
+// Whoever drives this module keeps to that timing (tpu_mxu_wave).
+//
+// Style: all state that matters for simulation speed is flat, 32 bits wide, and computed by
+// functions over whole arrays, which gcc vectorises; a module per element is fifteen times slower
+// in simulation and no smaller on an FPGA (unused upper bits are trimmed). Nothing in the arrays
+// is reset: a value that is not valid never leaves. One mode at a time (int8 or bf16) for the same
+// reason, so row_int_i may change only while busy_o is low.
+
+module tpu_mxu_array #(
+    parameter int unsigned Dim = 16,
+    parameter bit Bf16 = 1'b1,
+    localparam int unsigned ElemW = Bf16 ? 16 : 8,
+    localparam int unsigned IdxW = $clog2(Dim)
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    input  logic                 en_i,         // advance; while low all but the weights holds
+    // Operand row.
+    input  logic                 row_valid_i,
+    input  logic                 row_first_i,  // first row of a tile
+    input  logic                 row_last_i,   // last row of a command
+    input  logic                 row_bank_i,
+    input  logic                 row_int_i,
+    input  logic [Dim*ElemW-1:0] row_data_i,
+    // Weight line.
+    input  logic                 w_valid_i,
+    input  logic                 w_bank_i,
+    input  logic                 w_col_i,
+    input  logic [     IdxW-1:0] w_idx_i,
+    input  logic [Dim*ElemW-1:0] w_data_i,
+    // Result row.
+    output logic                 busy_o,       // a valid row is inside
+    output logic                 out_valid_o,
+    output logic                 out_first_o,
+    output logic                 out_last_o,
+    output logic [   Dim*32-1:0] out_data_o
+);
+
+  localparam int unsigned Latency = 2 * Dim + 1;
+
+  typedef logic [31:0] vec_t[Dim];
+  typedef vec_t mat_t[Dim];
+
+  mat_t w0_q, w1_q;  // weights
+  mat_t a_q;         // operands, with the bank in bit 16
+  mat_t p_q;         // products
+  mat_t s_q;         // partial sums
+  mat_t d_q;         // results waiting for the columns to their right
+  vec_t a_in, w_in;
+
+  // ---------------------------------------------------------------------------------------------
+  // Valid bits. They are the only state with a reset.
+
+  logic [Latency-1:0] valid_q, first_q, last_q;
+  logic int_q;
+  logic adv;
+
+  assign busy_o      = |valid_q;
+  assign adv         = en_i & (row_valid_i | busy_o);
+  assign out_valid_o = valid_q[Latency-1];
+  assign out_first_o = first_q[Latency-1];
+  assign out_last_o  = last_q[Latency-1];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+    end else if (adv) begin
+      valid_q <= {valid_q[Latency-2:0], row_valid_i};
+    end
+    if (adv) begin
+      first_q <= {first_q[Latency-2:0], row_first_i};
+      last_q  <= {last_q[Latency-2:0], row_last_i};
+    end
+    if (adv & row_valid_i) int_q <= row_int_i;
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Skew at the left edge: element k and its bank bit wait k cycles.
+
+  logic [Dim-1:0] bank;
+  assign bank[0] = row_bank_i;
+  if (1) begin : gen_bank
+    logic [Dim-2:0] bank_q;
+    always_ff @(posedge clk_i) if (adv) bank_q <= (Dim - 1)'({bank_q, row_bank_i});
+    assign bank[Dim-1:1] = bank_q;
+  end
+
+  for (genvar r = 0; r < Dim; r++) begin : gen_skew
+    if (r == 0) begin : gen_none
+      assign a_in[r] = 32'({bank[r], 16'(row_data_i[0+:ElemW])});
+    end else begin : gen_delay
+      logic [r*ElemW-1:0] dl_q;
+      always_ff @(posedge clk_i)
+        if (adv) dl_q <= (r * ElemW)'({dl_q, row_data_i[r*ElemW+:ElemW]});
+      assign a_in[r] = 32'({bank[r], 16'(dl_q[(r-1)*ElemW+:ElemW])});
+    end
+    assign w_in[r] = 32'(w_data_i[r*ElemW+:ElemW]);
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // The elements.
+
+  // Weights with line idx replaced: array row idx, or column idx where the mask col is set.
+  function automatic mat_t put_line(input mat_t w, input vec_t line, input logic [31:0] idx,
+                                    input logic [31:0] col);
+    mat_t o;
+    logic [31:0] kr, kc;
+    for (int unsigned r = 0; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) begin
+        kr = {32{r == idx}} & ~col;
+        kc = {32{c == idx}} & col;
+        o[r][c] = (w[r][c] & ~(kr | kc)) | (line[c] & kr) | (line[r] & kc);
+      end
+    end
+    return o;
+  endfunction
+
+  // Everything one to the right, `in` enters column 0.
+  function automatic mat_t shift_right(input mat_t m, input vec_t in);
+    mat_t o;
+    for (int unsigned r = 0; r < Dim; r++) begin
+      for (int unsigned c = 1; c < Dim; c++) o[r][c] = m[r][c-1];
+      o[r][0] = in[r];
+    end
+    return o;
+  endfunction
+
+  // Everything one down, `in` enters row 0.
+  function automatic mat_t shift_down(input mat_t m, input vec_t in);
+    mat_t o;
+    for (int unsigned c = 0; c < Dim; c++) o[0][c] = in[c];
+    for (int unsigned r = 1; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) o[r][c] = m[r-1][c];
+    end
+    return o;
+  endfunction
+
+  function automatic mat_t mul_int(input mat_t a, input mat_t x0, input mat_t x1);
+    mat_t o;
+    logic [31:0] k, w;
+    for (int unsigned r = 0; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) begin
+        k = {32{a[r][c][16]}};
+        w = (x0[r][c] & ~k) | (x1[r][c] & k);
+        o[r][c] = {{24{a[r][c][7]}}, a[r][c][7:0]} * {{24{w[7]}}, w[7:0]};
+      end
+    end
+    return o;
+  endfunction
+
+  function automatic mat_t add_int(input mat_t s, input mat_t p);
+    mat_t o;
+    for (int unsigned c = 0; c < Dim; c++) o[0][c] = p[0][c];
+    for (int unsigned r = 1; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) o[r][c] = s[r-1][c] + p[r][c];
+    end
+    return o;
+  endfunction
+
+  function automatic mat_t mul_bf16(input mat_t a, input mat_t x0, input mat_t x1);
+    mat_t o;
+    logic [31:0] k, w;
+    for (int unsigned r = 0; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) begin
+        k = {32{a[r][c][16]}};
+        w = (x0[r][c] & ~k) | (x1[r][c] & k);
+        o[r][c] = tpu_fp_pkg::bf16_mul(a[r][c] & 32'hffff, w);
+      end
+    end
+    return o;
+  endfunction
+
+  function automatic mat_t add_f32(input mat_t s, input mat_t p);
+    mat_t o;
+    for (int unsigned c = 0; c < Dim; c++) o[0][c] = p[0][c];
+    for (int unsigned r = 1; r < Dim; r++) begin
+      for (int unsigned c = 0; c < Dim; c++) o[r][c] = tpu_fp_pkg::f32_add_nosub(s[r-1][c], p[r][c]);
+    end
+    return o;
+  endfunction
+
+  logic [31:0] w_idx, w_col;
+  assign w_idx = 32'(w_idx_i);
+  assign w_col = {32{w_col_i}};
+
+  // One statement per mode: if/else on one target makes Verilator 5.006 compute both.
+  always_ff @(posedge clk_i) begin
+    if (w_valid_i & ~w_bank_i) w0_q <= put_line(w0_q, w_in, w_idx, w_col);
+    if (w_valid_i & w_bank_i) w1_q <= put_line(w1_q, w_in, w_idx, w_col);
+    if (adv) a_q <= shift_right(a_q, a_in);
+    if (adv) d_q <= shift_down(d_q, s_q[Dim-1]);
+  end
+
+  if (Bf16) begin : gen_pe_both
+    always_ff @(posedge clk_i) begin
+      if (adv & ~int_q) p_q <= mul_bf16(a_q, w0_q, w1_q);
+      if (adv & int_q) p_q <= mul_int(a_q, w0_q, w1_q);
+      if (adv & ~int_q) s_q <= add_f32(s_q, p_q);
+      if (adv & int_q) s_q <= add_int(s_q, p_q);
+    end
+  end else begin : gen_pe_int
+    always_ff @(posedge clk_i) begin
+      if (adv) p_q <= mul_int(a_q, w0_q, w1_q);
+      if (adv) s_q <= add_int(s_q, p_q);
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
+  // Deskew at the bottom edge: column c waits for column Dim-1.
+
+  for (genvar c = 0; c < Dim; c++) begin : gen_out
+    if (c == Dim - 1) begin : gen_none
+      assign out_data_o[c*32+:32] = s_q[Dim-1][c];
+    end else begin : gen_delay
+      assign out_data_o[c*32+:32] = d_q[Dim-2-c][c];
+    end
+  end
+
+endmodule

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trap report: cause, address, where it happened and what ran. Every trap is a fault (nothing
+ * takes interrupts), so the report ends the program.
+ */
+#include "boot.h"
+
+#include "tpu_memmap.h"
+
+__attribute__((noreturn)) void trap_fault(const uint32_t *frame);
+
+static const char *const cause_names[] = {
+    "instruction address misaligned", "instruction access fault", "illegal instruction", "breakpoint",
+    "load address misaligned",        "load access fault",        "store address misaligned",
+    "store access fault",             "environment call from U",  "environment call from S",
+    "reserved",                       "environment call",
+};
+
+/* What mtval holds for a cause. */
+static const char *value_name(uint32_t cause)
+{
+  switch (cause) {
+  case 2:
+    return "instruction";
+  case 0:
+  case 1:
+  case 4:
+  case 5:
+  case 6:
+  case 7:
+    return "address";
+  default:
+    return "value";
+  }
+}
+
+static void put_place(const char *name, uint32_t address)
+{
+  uint32_t offset;
+  const char *symbol = boot_symbol(address, &offset);
+  boot_put(name);
+  boot_put_hex(address);
+  boot_put(" ");
+  boot_put(symbol);
+  boot_put("+");
+  boot_put_hex(offset);
+  boot_put("\n");
+}
+
+void trap_fault(const uint32_t *frame)
+{
+  uint32_t cause, pc, value;
+  __asm__ volatile("csrr %0, mcause" : "=r"(cause));
+  __asm__ volatile("csrr %0, mepc" : "=r"(pc));
+  __asm__ volatile("csrr %0, mtval" : "=r"(value));
+
+  boot_put("\nTRAP: ");
+  if (cause & 0x80000000u) {
+    boot_put("interrupt ");
+    boot_put_decimal(cause & 0x7fffffffu);
+    boot_put(", although none is enabled");
+  } else if (cause < sizeof cause_names / sizeof cause_names[0]) {
+    boot_put(cause_names[cause]);
+  } else {
+    boot_put("cause ");
+    boot_put_decimal(cause);
+  }
+  boot_put(", ");
+  boot_put(value_name(cause));
+  boot_put(" ");
+  boot_put_hex(value);
+  boot_put("\n");
+  put_place("  pc ", pc);
+  put_place("  ra ", frame[1]);
+  boot_put("  sp ");
+  boot_put_hex(frame[2]);
+  boot_put("\n");
+  if (boot_describe_context)
+    boot_describe_context();
+  boot_exit(BOOT_EXIT_TRAP);
+}

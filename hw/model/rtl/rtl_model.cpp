@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: MIT
+//
+// The RTL behind the model ABI: all of rtl/, translated by Verilator, with the memory behind the HBM
+// port, the trace buffer and the back door to the on-chip memories.
+//
+// One Verilated context an instance. Inputs change while the clock is low, are evaluated, sampled, and
+// then the clock rises: a comb path from an input to an output is thus seen in the cycle it belongs to.
+// $finish, $stop and assertion failures mark the instance as dead instead of ending the process.
+#include <cstdarg>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "Vtpu.h"
+#include "hbm_port.h"
+#include "hang_report.h"
+#include "tpu_configs.h"
+#include "tpu_memmap.h"
+#include "tpu_model.h"
+#include "tpu_regs.h"
+#include "verilated.h"
+#include "verilated_sym_props.h"
+#if VM_TRACE_FST
+#include "verilated_fst_c.h"
+#endif
+
+#ifndef TPU_CONFIG_NAME
+#error "TPU_CONFIG_NAME names the configuration the RTL was built for"
+#endif
+
+namespace peplos {
+
+constexpr struct tpu_config kConfigs[] = {TPU_CONFIG_TABLE};
+constexpr unsigned kSettleCycles = 4;    // after an access, before idle or blocked is believed
+constexpr unsigned kMaxAccessCycles = 64;
+constexpr unsigned kResetCycles = 4;
+constexpr unsigned kTraceWords = 80;     // bits of a trace slot: {4'b0, queue, event, arg, tag}
+
+const struct tpu_config* find_config(const char* name) {
+  for (const auto& c : kConfigs) {
+    if (std::strcmp(c.name, name) == 0) return &c;
+  }
+  return nullptr;
+}
+
+}  // namespace peplos
+
+using peplos::HbmPort;
+
+
+struct tpu_model {
+  tpu_model_config config{};
+  tpu_model_host host{};
+  const struct tpu_config* params = nullptr;
+  std::string seed_arg, wave_path;
+
+  std::unique_ptr<VerilatedContext> context;
+  std::unique_ptr<Vtpu> top;
+#if VM_TRACE_FST
+  std::unique_ptr<VerilatedFstC> wave;
+#endif
+  HbmPort hbm;
+  tpu_hang_log hang{};
+  bool error_pending = false;  // the error registers follow the event by a cycle
+
+  uint64_t now = 0;
+  unsigned settle = 0;
+  bool dead = false;
+
+  std::vector<tpu_trace_record> trace;  // ring
+  size_t trace_head = 0, trace_count = 0;
+  bool tracing = false;
+
+  void log(tpu_log_class cls, const char* format, ...) __attribute__((format(printf, 3, 4)));
+  void build();
+  void eval();
+  void tick();
+  void collect_trace();
+  uint32_t peek_register(uint32_t offset);
+  bool quiescent() const { return settle == 0 && (top->idle_o || top->blocked_o); }
+};
+
+namespace {
+
+// The instance whose code runs on this thread: Verilator's hooks below have no context argument.
+thread_local tpu_model* current = nullptr;
+
+struct Entered {
+  explicit Entered(tpu_model* m) : before(current) {
+    current = m;
+    Verilated::threadContextp(m->context.get());
+  }
+  ~Entered() { current = before; }
+  tpu_model* before;
+};
+
+void die(const char* what, const char* file, int line) {
+  if (current == nullptr || current->dead) return;
+  current->dead = true;
+  current->log(TPU_LOG_MODEL_BUG, "%s at %s:%d, cycle %llu", what, file ? file : "?", line,
+               static_cast<unsigned long long>(current->now));
+}
+
+}  // namespace
+
+// Verilator calls these (VL_USER_FINISH, VL_USER_STOP, VL_USER_FATAL).
+void vl_finish(const char* file, int line, const char*) VL_MT_UNSAFE { die("$finish", file, line); }
+void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE { die("$stop or failed assertion", file, line); }
+void vl_fatal(const char* file, int line, const char*, const char* text) VL_MT_UNSAFE {
+  die(text ? text : "fatal error", file, line);
+}
+
+void tpu_model::log(tpu_log_class cls, const char* format, ...) {
+  if (host.log == nullptr) return;
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  host.log(host.opaque, cls, text);
+}
+
+void tpu_model::eval() {
+  if (!dead) top->eval();
+}
+
+// Power on: a new Verilated instance, memories filled from the seed, some cycles of reset.
+void tpu_model::build() {
+  context = std::make_unique<VerilatedContext>();
+  context->threads(1);
+  context->randReset(2);
+  context->randSeed(static_cast<int>(config.seed & 0x7fffffff) + 1);
+  const char* argv[] = {"tpu", seed_arg.c_str()};
+  context->commandArgs(2, argv);
+#if VM_TRACE_FST
+  context->traceEverOn(true);
+#endif
+  Entered in(this);
+  top = std::make_unique<Vtpu>(context.get(), "TOP");
+#if VM_TRACE_FST
+  if (!wave_path.empty()) {
+    wave = std::make_unique<VerilatedFstC>();
+    top->trace(wave.get(), 99);
+    wave->open(wave_path.c_str());
+  }
+#endif
+  hbm.configure(host, params->hbm_port_bytes, params->hbm_shared_bus != 0, config.stall_percent,
+                config.stall_seed);
+  tpu_hang_init(&hang);
+  error_pending = false;
+  now = 0;
+  trace_head = trace_count = 0;
+  top->mmio_valid_i = 0;
+  top->rst_ni = 0;
+  for (unsigned i = 0; i < peplos::kResetCycles; ++i) tick();
+  top->rst_ni = 1;
+  now = 0;
+  settle = peplos::kSettleCycles;
+}
+
+void tpu_model::tick() {
+  top->cycle_i = now;
+  hbm.drive(top.get(), now);
+  top->clk_i = 0;
+  eval();
+#if VM_TRACE_FST
+  const bool dump = wave && now >= config.wave_from && now < config.wave_to;
+  if (dump) wave->dump(2 * now);
+#endif
+  if (top->rst_ni) {
+    hbm.sample(top.get(), now);
+    if (top->trace_any_o) collect_trace();
+  }
+  top->clk_i = 1;
+  eval();
+#if VM_TRACE_FST
+  if (dump) wave->dump(2 * now + 1);
+#endif
+  ++now;
+  context->time(2 * now);
+  if (settle != 0) --settle;
+}
+
+// Bits [low, low + 32) of the packed trace port.
+static uint32_t trace_bits(const EData* words, unsigned low) {
+  const unsigned w = low / 32, s = low % 32;
+  uint64_t pair = words[w];
+  if (s != 0) pair |= uint64_t(words[w + 1]) << 32;
+  return static_cast<uint32_t>(pair >> s);
+}
+
+void tpu_model::collect_trace() {
+  uint64_t valid = top->trace_valid_o;
+  const EData* words = reinterpret_cast<const EData*>(&top->trace_data_o);
+  while (valid != 0) {
+    const unsigned slot = static_cast<unsigned>(__builtin_ctzll(valid));
+    valid &= valid - 1;
+    const unsigned low = slot * peplos::kTraceWords;
+    const uint32_t tag = trace_bits(words, low), arg = trace_bits(words, low + 32);
+    const unsigned event = trace_bits(words, low + 64 - 16) >> 16 & 0xff;
+    const unsigned queue = trace_bits(words, low + 72 - 24) >> 24 & 0xf;
+    const tpu_trace_record record = tpu_trace_make(now, event, queue, tag, arg);
+    tpu_hang_event(&hang, &record);
+    if (event == TPU_EVENT_ERROR) error_pending = true;
+    if (tracing && trace_count < trace.size()) trace[(trace_head + trace_count++) % trace.size()] = record;
+  }
+}
+
+// Read a register without letting time pass: the read path is combinational, only the clock edge has
+// side effects.
+uint32_t tpu_model::peek_register(uint32_t offset) {
+  const auto valid = top->mmio_valid_i;
+  const auto we = top->mmio_we_i;
+  const auto addr = top->mmio_addr_i;
+  const auto be = top->mmio_be_i;
+  top->mmio_valid_i = 1;
+  top->mmio_we_i = 0;
+  top->mmio_addr_i = offset;
+  top->mmio_be_i = 15;
+  eval();
+  const uint32_t value = top->mmio_rdata_o;
+  top->mmio_valid_i = valid;
+  top->mmio_we_i = we;
+  top->mmio_addr_i = addr;
+  top->mmio_be_i = be;
+  eval();
+  return value;
+}
+
+// Log the first error once its registers are set.
+static void flush_error_log(tpu_model* m) {
+  m->error_pending = false;
+  const uint32_t error = m->peek_register(TPU_REG_ERROR);
+  char text[400];
+  tpu_error_text((error & TPU_REG_ERROR_CODE_MASK) >> TPU_REG_ERROR_CODE_SHIFT,
+                 (error & TPU_REG_ERROR_QUEUE_MASK) >> TPU_REG_ERROR_QUEUE_SHIFT,
+                 m->peek_register(TPU_REG_ERROR_TAG), m->peek_register(TPU_REG_ERROR_DETAIL0),
+                 m->peek_register(TPU_REG_ERROR_DETAIL1), m->params, text, sizeof text);
+  m->log(TPU_LOG_GUEST_ERROR, "cycle %llu: %s", static_cast<unsigned long long>(m->now), text);
+}
+
+// ---- the ABI ----
+
+static tpu_status check_config(const tpu_model_config* c, char* error, size_t size) {
+  if (c == nullptr || c->struct_size != sizeof(tpu_model_config)) {
+    std::snprintf(error, size, "tpu_model_config: struct_size is %u, this library knows %zu",
+                  c ? c->struct_size : 0u, sizeof(tpu_model_config));
+    return TPU_EINVAL;
+  }
+  if (c->abi_hash != TPU_ABI_HASH) {
+    std::snprintf(error, size, "ABI hash mismatch: host 0x%08x, RTL model 0x%08x; rebuild both from one hw/regs",
+                  c->abi_hash, TPU_ABI_HASH);
+    return TPU_EINVAL;
+  }
+  if (c->config != nullptr && std::strcmp(c->config, TPU_CONFIG_NAME) != 0) {
+    std::snprintf(error, size, "configuration %s asked for, this RTL model was built for %s", c->config,
+                  TPU_CONFIG_NAME);
+    return TPU_ENOTSUP;
+  }
+  if (c->timing != TPU_TIMING_CYCLE || c->detect_races) {
+    std::snprintf(error, size, "%s belongs to the functional model", c->detect_races ? "race detection" : "timing mode");
+    return TPU_ENOTSUP;
+  }
+  if (c->stall_percent > 90) {
+    std::snprintf(error, size, "stall_percent is %u, at most 90", c->stall_percent);
+    return TPU_EINVAL;
+  }
+#if !VM_TRACE_FST
+  if (c->wave_path != nullptr) {
+    std::snprintf(error, size, "waveforms need the waveform build of this library (libtpu_rtl_wave.so)");
+    return TPU_ENOTSUP;
+  }
+#endif
+  return TPU_OK;
+}
+
+static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* host, tpu_model** out, char* error,
+                               size_t size) {
+  *out = nullptr;
+  if (size != 0) error[0] = '\0';
+  const tpu_status s = check_config(c, error, size);
+  if (s != TPU_OK) return s;
+  if (host == nullptr || host->mem_read == nullptr || host->mem_write == nullptr) {
+    std::snprintf(error, size, "tpu_model_host: mem_read and mem_write must be given");
+    return TPU_EINVAL;
+  }
+  try {
+    auto m = std::make_unique<tpu_model>();
+    m->config = *c;
+    m->host = *host;
+    m->params = peplos::find_config(TPU_CONFIG_NAME);
+    m->seed_arg = "+tpu_seed=" + std::to_string(c->seed);
+    if (c->wave_path != nullptr) m->wave_path = c->wave_path;
+    m->trace.resize(c->trace_records);
+    m->tracing = c->trace_records != 0;
+    m->build();
+    if (c->hbm_latency != 0) {
+      Entered in(m.get());
+      m->top->mmio_valid_i = 1;
+      m->top->mmio_we_i = 1;
+      m->top->mmio_addr_i = TPU_REG_HBM_LATENCY;
+      m->top->mmio_be_i = 15;
+      m->top->mmio_wdata_i = c->hbm_latency;
+      m->tick();
+      m->top->mmio_valid_i = 0;
+      m->tick();
+      m->now = 0;
+    }
+    *out = m.release();
+    return (*out)->dead ? TPU_EFAULT : TPU_OK;
+  } catch (const std::bad_alloc&) {
+    std::snprintf(error, size, "out of memory");
+    return TPU_ENOMEM;
+  } catch (...) {
+    std::snprintf(error, size, "internal error while creating the RTL model");
+    return TPU_EFAULT;
+  }
+}
+
+static void model_destroy(tpu_model* m) {
+  if (m == nullptr) return;
+  {
+    Entered in(m);
+#if VM_TRACE_FST
+    if (m->wave) m->wave->close();
+#endif
+    m->top->final();
+    m->top.reset();
+  }
+  delete m;
+}
+
+static tpu_status access(tpu_model* m, uint32_t offset, unsigned size, bool write, uint32_t* value) {
+  if (m->dead) return TPU_EFAULT;
+  if ((size != 1 && size != 2 && size != 4) || offset % size != 0 || offset >= TPU_WINDOW_SIZE) return TPU_EINVAL;
+  Entered in(m);
+  const unsigned lane = offset % 4;
+  if (write && offset < TPU_WINDOW_SMEM) {
+    tpu_hang_write(&m->hang, m->now, offset, *value);
+    if (offset == TPU_REG_CTRL && (*value & TPU_REG_CTRL_SOFT_RESET_MASK)) tpu_hang_soft_reset(&m->hang);
+  }
+  m->top->mmio_valid_i = 1;
+  m->top->mmio_we_i = write;
+  m->top->mmio_addr_i = offset & ~3u;
+  m->top->mmio_be_i = ((1u << size) - 1) << lane;
+  m->top->mmio_wdata_i = *value << (8 * lane);
+  bool done = false;
+  uint32_t data = 0;
+  for (unsigned i = 0; i < peplos::kMaxAccessCycles && !done && !m->dead; ++i) {
+    // The inputs settle in tick(); look at the answer before the edge takes it away.
+    m->top->clk_i = 0;
+    m->top->cycle_i = m->now;
+    m->eval();
+    done = m->top->mmio_ready_o;
+    data = m->top->mmio_rdata_o;
+    m->tick();
+  }
+  m->top->mmio_valid_i = 0;
+  m->settle = peplos::kSettleCycles;
+  if (!done) {
+    die("an access was not answered", __FILE__, __LINE__);
+    return TPU_EFAULT;
+  }
+  if (!write) {
+    const uint32_t mask = size == 4 ? 0xffffffffu : (1u << (8 * size)) - 1;
+    *value = data >> (8 * lane) & mask;
+    if (offset < TPU_WINDOW_SMEM) tpu_hang_read(&m->hang, m->now, offset, *value);
+  }
+  if (m->error_pending) flush_error_log(m);
+  return m->dead ? TPU_EFAULT : TPU_OK;
+}
+
+static tpu_status model_mmio_read(tpu_model* m, uint32_t offset, unsigned size, uint32_t* value) {
+  *value = 0;
+  return access(m, offset, size, false, value);
+}
+
+static tpu_status model_mmio_write(tpu_model* m, uint32_t offset, unsigned size, uint32_t value) {
+  return access(m, offset, size, true, &value);
+}
+
+static tpu_status model_advance(tpu_model* m, uint64_t max_cycles, uint64_t* ran, tpu_stop* reason) {
+  *ran = 0;
+  *reason = TPU_STOP_FAULT;
+  if (m->dead) return TPU_EFAULT;
+  Entered in(m);
+  const bool irq = m->top->irq_o;
+  *reason = TPU_STOP_BUDGET;
+  while (true) {
+    if (m->quiescent()) {
+      *reason = m->top->idle_o ? TPU_STOP_IDLE : TPU_STOP_BLOCKED;
+      break;
+    }
+    if (*ran == max_cycles) break;
+    if (m->tracing && m->trace.size() - m->trace_count < 64) {
+      *reason = TPU_STOP_TRACE;
+      break;
+    }
+    m->tick();
+    ++*ran;
+    if (m->error_pending) flush_error_log(m);
+    if (m->dead) {
+      *reason = TPU_STOP_FAULT;
+      return TPU_EFAULT;
+    }
+    if (m->top->irq_o != irq) {
+      *reason = TPU_STOP_IRQ;
+      break;
+    }
+  }
+  return TPU_OK;
+}
+
+static uint64_t model_cycle(const tpu_model* m) { return m->now; }
+
+static uint64_t model_next_event(const tpu_model* m) { return m->quiescent() ? UINT64_MAX : 1; }
+
+static bool model_quiescent(const tpu_model* m) { return m->quiescent(); }
+
+static tpu_status model_skip(tpu_model* m, uint64_t n) {
+  if (!m->quiescent()) return TPU_EINVAL;
+  m->now += n;
+  return TPU_OK;
+}
+
+static bool model_irq(const tpu_model* m) { return m->top->irq_o; }
+
+static tpu_status model_reset(tpu_model* m, tpu_reset_kind kind) {
+  if (kind == TPU_RESET_HARD) {
+    try {
+      {
+        Entered in(m);
+#if VM_TRACE_FST
+        if (m->wave) m->wave->close();
+        m->wave.reset();
+#endif
+        m->top.reset();
+      }
+      m->dead = false;
+      m->build();
+    } catch (...) {
+      m->dead = true;
+    }
+    return m->dead ? TPU_EFAULT : TPU_OK;
+  }
+  tpu_status s = model_mmio_write(m, TPU_REG_CTRL, 4, TPU_REG_CTRL_SOFT_RESET_MASK);
+  for (unsigned i = 0; s == TPU_OK && i < 100000; ++i) {
+    Entered in(m);
+    if ((m->peek_register(TPU_REG_STATUS) & TPU_REG_STATUS_ABORTING_MASK) == 0) return TPU_OK;
+    m->tick();
+    if (m->dead) s = TPU_EFAULT;
+  }
+  return s == TPU_OK ? TPU_EFAULT : s;
+}
+
+static tpu_status model_save(const tpu_model*, void*, size_t*) { return TPU_ENOTSUP; }
+static tpu_status model_restore(tpu_model*, const void*, size_t) { return TPU_ENOTSUP; }
+
+static size_t model_describe(const tpu_model* model, char* text, size_t size) {
+  tpu_model* m = const_cast<tpu_model*>(model);  // reading registers moves the pins, not the state
+  Entered in(m);
+  tpu_hang_snapshot shot{};
+  shot.cycle = m->now;
+  shot.status = m->peek_register(TPU_REG_STATUS);
+  shot.error = m->peek_register(TPU_REG_ERROR);
+  shot.error_tag = m->peek_register(TPU_REG_ERROR_TAG);
+  shot.error_detail0 = m->peek_register(TPU_REG_ERROR_DETAIL0);
+  shot.error_detail1 = m->peek_register(TPU_REG_ERROR_DETAIL1);
+  shot.intr_state = m->peek_register(TPU_REG_INTR_STATE);
+  shot.intr_enable = m->peek_register(TPU_REG_INTR_ENABLE);
+  for (unsigned i = 0; i < 2; ++i) shot.sem_mode[i] = m->peek_register(TPU_REG_SEM_MODE(i));
+  for (unsigned i = 0; i < m->params->semaphores; ++i) shot.sem_value[i] = m->peek_register(TPU_REG_SEM_VALUE(i));
+  return tpu_hang_report(&m->hang, &shot, m->params, text, size);
+}
+
+static size_t model_trace_read(tpu_model* m, tpu_trace_record* records, size_t count) {
+  size_t n = 0;
+  while (n < count && m->trace_count != 0) {
+    records[n++] = m->trace[m->trace_head];
+    m->trace_head = (m->trace_head + 1) % m->trace.size();
+    --m->trace_count;
+  }
+  return n;
+}
+
+static void model_trace_enable(tpu_model* m, bool on) { m->tracing = on && !m->trace.empty(); }
+
+// ---- back door ----
+
+// Memory arrays are public in the RTL; their scopes are found by name.
+static uint8_t* memory_array(tpu_model* m, const std::string& scope) {
+  const VerilatedScope* s = m->context->scopeFind(("TOP.tpu." + scope).c_str());
+  if (s == nullptr) return nullptr;
+  VerilatedVar* v = s->varFind("mem");
+  return v == nullptr ? nullptr : static_cast<uint8_t*>(v->datap());
+}
+
+static unsigned fold(unsigned word, unsigned banks) {
+  unsigned x = 0;
+  for (; word != 0; word /= banks) x ^= word % banks;
+  return x;
+}
+
+// Host address of a byte of an on-chip memory, or NULL.
+static uint8_t* locate(tpu_model* m, unsigned memory, uint32_t address) {
+  const struct tpu_config& p = *m->params;
+  if (memory == TPU_SPACE_SMEM) {
+    uint8_t* base = memory_array(m, "u_smem");
+    return base ? base + address : nullptr;
+  }
+  if (memory == TPU_SPACE_VMEM) {
+    const unsigned word = address / p.vmem_word_bytes, bank = fold(word, p.vmem_banks), row = word / p.vmem_banks;
+    uint8_t* base = memory_array(m, "u_vmem.gen_bank[" + std::to_string(bank) + "]");
+    return base ? base + row * p.vmem_word_bytes + address % p.vmem_word_bytes : nullptr;
+  }
+  const unsigned row_bytes = 4 * p.dim, row = address / row_bytes;
+  uint8_t* base = memory_array(m, "u_acc.gen_bank[" + std::to_string(row & 1) + "]");
+  return base ? base + (row >> 1) * row_bytes + address % row_bytes : nullptr;
+}
+
+static tpu_status back_door(tpu_model* m, unsigned memory, uint32_t address, size_t n, uint8_t* read,
+                            const uint8_t* write) {
+  const struct tpu_config& p = *m->params;
+  const uint64_t size = memory == TPU_SPACE_VMEM   ? p.vmem_bytes
+                        : memory == TPU_SPACE_SMEM ? p.smem_bytes
+                        : memory == TPU_SPACE_ACC  ? uint64_t(p.acc_rows) * p.dim * 4
+                                                   : 0;
+  if (address > size || n > size - address) return TPU_EINVAL;
+  Entered in(m);
+  for (size_t i = 0; i < n;) {
+    // A run inside one 4-byte unit lies in one place of every memory.
+    const size_t run = std::min<size_t>(n - i, 4 - (address + i) % 4);
+    uint8_t* p8 = locate(m, memory, static_cast<uint32_t>(address + i));
+    if (p8 == nullptr) return TPU_EFAULT;
+    if (read != nullptr) std::memcpy(read + i, p8, run);
+    else std::memcpy(p8, write + i, run);
+    i += run;
+  }
+  return TPU_OK;
+}
+
+static tpu_status model_peek(tpu_model* m, unsigned memory, uint32_t address, void* data, size_t n) {
+  return back_door(m, memory, address, n, static_cast<uint8_t*>(data), nullptr);
+}
+
+static tpu_status model_poke(tpu_model* m, unsigned memory, uint32_t address, const void* data, size_t n) {
+  return back_door(m, memory, address, n, nullptr, static_cast<const uint8_t*>(data));
+}
+
+#define STRINGIFY_(x) #x
+#define STRINGIFY(x) STRINGIFY_(x)
+
+extern "C" __attribute__((visibility("default"))) const tpu_model_api* tpu_model_get_api(void) {
+  static const tpu_model_api api = {
+      TPU_MODEL_ABI_MAJOR, TPU_MODEL_ABI_MINOR, sizeof(tpu_model_api), TPU_ABI_HASH, "rtl",
+      TPU_CONFIG_NAME " " TPU_BUILD_KIND " (Verilator " STRINGIFY(VERILATOR_VERSION_INTEGER) ")",
+      model_create, model_destroy, model_reset, model_mmio_read, model_mmio_write, model_advance, model_cycle,
+      model_next_event, model_quiescent, model_skip, model_irq, model_save, model_restore, model_describe,
+      model_trace_read, model_trace_enable, model_peek, model_poke,
+  };
+  return &api;
+}

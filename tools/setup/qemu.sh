@@ -45,14 +45,15 @@ overlay_files() {
 # Copies what changed (an unchanged file keeps its time, so ninja leaves it
 # alone) and removes what is gone.
 lay_overlay() {
-  local to=$1/hw/tpu file name
+  local to=$1/hw/tpu file name names=" "
   mkdir -p "$to" "$1/configs/devices/riscv32-softmmu"
   for file in $(overlay_files); do
     name=$(basename "$file")
+    names+="$name "
     cmp -s "$file" "$to/$name" || cp "$file" "$to/$name"
   done
   for file in "$to"/*; do
-    overlay_files | grep -q "/$(basename "$file")\$" || rm -f "$file"
+    [[ $names == *" $(basename "$file") "* ]] || rm -f "$file"
   done
   cmp -s "$OVERLAY/tpu.mak" "$1/configs/devices/riscv32-softmmu/tpu.mak" ||
     cp "$OVERLAY/tpu.mak" "$1/configs/devices/riscv32-softmmu/tpu.mak"
@@ -70,7 +71,7 @@ link_binary() {
 lock qemu
 TREE=$(folder_of "$SETUP/qemu-source.sh")
 VERSION=$(cat "$TREE/VERSION")
-VENV=$(folder_of "$SETUP/venv.sh")
+VENV=$(folder_of "$SETUP/venv.sh" qemu)
 FLAGS_KEY=$(hash_of "${FLAGS[@]}" "$VENV")
 OBJ=$CACHE/qemu-$VERSION-build-$FLAGS_KEY
 BIN=$CACHE/qemu-bin/$VERSION-$FLAGS_KEY-$(hash_files $(overlay_files))

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace as a table on a terminal, and as Chrome/Perfetto JSON. */
+#include <inttypes.h>
+
+#include "tpu_regs.h"
+#include "trace.h"
+
+static void bar(FILE *out, double share) {
+  const unsigned full = (unsigned)(share * 30 + 0.5);
+  for (unsigned i = 0; i < 30; ++i) fputs(i < full ? "#" : ".", out);
+}
+
+void trace_write_summary(const struct trace *t, FILE *out, uint64_t from, uint64_t to) {
+  const double span = to > from ? (double)(to - from) : 1.0;
+  fprintf(out, "cycles %" PRIu64 " to %" PRIu64 " (%" PRIu64 ", %.3f ms), %" PRIu64 " records\n", from, to, to - from,
+          t->cycle_hz ? 1e3 * span / t->cycle_hz : 0.0, t->records);
+  fprintf(out, "%-7s %8s %8s %10s %14s\n", "engine", "busy", "waiting", "commands", "bytes written");
+  for (unsigned lane = 0; lane < TRACE_LANES; ++lane) {
+    const double busy = (double)trace_covered(t, lane, TRACE_WORK, from, to) / span;
+    const double wait = (double)trace_covered(t, lane, TRACE_WAIT, from, to) / span;
+    fprintf(out, "%-7s %7.1f%% %7.1f%%", trace_lane_name(lane), 100 * busy, 100 * wait);
+    if (lane < TRACE_QUEUES) fprintf(out, " %10" PRIu64 " %14" PRIu64 "  ", t->commands[lane], t->bytes[lane]);
+    else fprintf(out, " %10s %14s  ", "", "");
+    bar(out, busy);
+    fputc('\n', out);
+  }
+  if (t->error) fprintf(out, "the run had an error: code %" PRIu32 "\n", t->error);
+}
+
+void trace_write_json(const struct trace *t, FILE *out, uint64_t from, uint64_t to) {
+  const double us = t->cycle_hz ? 1e6 / t->cycle_hz : 1.0;
+  fprintf(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  for (unsigned lane = 0; lane < TRACE_LANES; ++lane) {
+    fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}},\n", lane,
+            trace_lane_name(lane));
+  }
+  for (size_t n = 0; n < t->intervals; ++n) {
+    const struct trace_interval *i = &t->interval[n];
+    if (i->end <= from || i->begin >= to) continue;
+    fprintf(out, "{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%s\",\"args\":{\"tag\":%" PRIu32
+            ",\"cycle\":%" PRIu64 "%s", i->lane, (double)i->begin * us, (double)(i->end - i->begin) * us,
+            i->kind == TRACE_WORK ? "work" : "wait", i->tag, i->begin, i->kind == TRACE_WORK ? "" : ",\"semaphore\":");
+    if (i->kind == TRACE_WAIT) fprintf(out, "%u", i->semaphore);
+    fprintf(out, "}},\n");
+  }
+  for (size_t n = 0; n < t->marks; ++n) {
+    const struct trace_mark *m = &t->mark[n];
+    if (m->cycle < from || m->cycle >= to) continue;
+    fprintf(out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"name\":\"mark %u: %" PRIu32 "\"},\n",
+            (unsigned)TPU_QUEUE_SCALAR, (double)m->cycle * us, m->kind, m->value);
+  }
+  fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"TPU\"}}\n]}\n");
+}

@@ -3,10 +3,11 @@
 
 #include <stddef.h>
 
-static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static int is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
-int boot_split_args(char *line, char **argv, int max)
-{
+int boot_split_args(char *line, char **argv, int max) {
   char *from = line, *to = line; /* removing quotes only ever shortens, so both fit into the line */
   int argc = 0;
 

@@ -11,12 +11,12 @@
  */
 enum boot_exit {
   BOOT_EXIT_OK = 0,
-  BOOT_EXIT_FAILURE = 1,  /* the program ran and its check failed */
-  BOOT_EXIT_USAGE = 2,    /* bad arguments or bad input data */
-  BOOT_EXIT_KERNEL = 16,  /* a kernel call returned an error */
-  BOOT_EXIT_TRAP = 17,    /* a fault in the firmware */
-  BOOT_EXIT_DEVICE = 18,  /* the device is not what the firmware was built for */
-  BOOT_EXIT_STACK = 19,   /* the stack overflowed */
+  BOOT_EXIT_FAILURE = 1, /* the program ran and its check failed */
+  BOOT_EXIT_USAGE = 2,   /* bad arguments or bad input data */
+  BOOT_EXIT_KERNEL = 16, /* a kernel call returned an error */
+  BOOT_EXIT_TRAP = 17,   /* a fault in the firmware */
+  BOOT_EXIT_DEVICE = 18, /* the device is not what the firmware was built for */
+  BOOT_EXIT_STACK = 19,  /* the stack overflowed */
 };
 
 enum {

@@ -7,6 +7,7 @@
  * asking whether the UART's FIFO is empty.
  */
 #include "boot.h"
+#include "device.h"
 
 #include "finisher.h"
 #include "mmio.h"
@@ -18,7 +19,7 @@
 
 /* A byte leaves the FIFO within 100 ns or so in QEMU and 87 us at 115200 baud. */
 #define CONSOLE_POLLS 1000000u
-#define STACK_CANARY 0x57ac4ca9u
+#define STACK_CANARY  0x57ac4ca9u
 
 extern uint32_t __stack_bottom[];
 extern int main(int argc, char **argv);
@@ -28,8 +29,7 @@ static hal_uart console;
 static hal_finisher finisher;
 static char stdout_buffer[256];
 
-__attribute__((noreturn)) void boot_exit(int status)
-{
+__attribute__((noreturn)) void boot_exit(int status) {
   if (__stack_bottom[0] != STACK_CANARY && status != BOOT_EXIT_TRAP) {
     boot_put("STACK OVERFLOW: the word at the end of the stack was overwritten\n");
     status = BOOT_EXIT_STACK;
@@ -41,16 +41,14 @@ __attribute__((noreturn)) void boot_exit(int status)
     cpu_wfi();
 }
 
-void boot_put(const char *text)
-{
+void boot_put(const char *text) {
   size_t n = 0;
   while (text[n] != '\0')
     n++;
   (void)!hal_uart_write(&console, text, n, CONSOLE_POLLS);
 }
 
-void boot_put_hex(uint32_t value)
-{
+void boot_put_hex(uint32_t value) {
   char text[11] = "0x";
   for (int i = 0; i < 8; i++)
     text[2 + i] = "0123456789abcdef"[value >> (28 - 4 * i) & 15];
@@ -58,8 +56,7 @@ void boot_put_hex(uint32_t value)
   boot_put(text);
 }
 
-void boot_put_decimal(uint32_t value)
-{
+void boot_put_decimal(uint32_t value) {
   char text[11];
   int at = 10;
   text[at] = '\0';
@@ -72,13 +69,11 @@ void boot_put_decimal(uint32_t value)
 
 /* The console for newlib's write(); everything goes to the one UART. */
 int boot_console_write(const char *bytes, int n);
-int boot_console_write(const char *bytes, int n)
-{
+int boot_console_write(const char *bytes, int n) {
   return hal_uart_write(&console, bytes, (size_t)n, CONSOLE_POLLS) == HAL_OK ? n : -1;
 }
 
-__attribute__((noreturn)) void boot_main(void)
-{
+__attribute__((noreturn)) void boot_main(void) {
   static char *argv[BOOT_MAX_ARGS];
   char *line = (char *)PEPLOS_ARGS_BASE;
 
@@ -94,5 +89,6 @@ __attribute__((noreturn)) void boot_main(void)
     boot_put("bad command line: more than 31 arguments, or a quote is not closed\n");
     boot_exit(BOOT_EXIT_USAGE);
   }
+  boot_check_device();
   exit(main(argc, argv));
 }

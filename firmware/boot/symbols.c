@@ -9,8 +9,7 @@
 /* Where the linker script puts the table, and where it ends. */
 extern const uint32_t __symbols[], __image_end[];
 
-const char *boot_symbol(uint32_t address, uint32_t *offset)
-{
+const char *boot_symbol(uint32_t address, uint32_t *offset) {
   *offset = 0;
   const uint32_t *table = __symbols;
   if (table == __image_end || table[0] == 0 || address < table[1])

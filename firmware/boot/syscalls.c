@@ -27,8 +27,7 @@ int _getpid(void);
 int _kill(int pid, int signal);
 __attribute__((noreturn)) void _exit(int status);
 
-int _write(int file, const char *bytes, int n)
-{
+int _write(int file, const char *bytes, int n) {
   if (file != 1 && file != 2) {
     errno = EBADF;
     return -1;
@@ -36,49 +35,44 @@ int _write(int file, const char *bytes, int n)
   return boot_console_write(bytes, n);
 }
 
-int _read(int file, char *bytes, int n)
-{
+int _read(int file, char *bytes, int n) {
   (void)file, (void)bytes, (void)n;
   errno = EBADF;
   return -1;
 }
 
-int _close(int file)
-{
+int _close(int file) {
   (void)file;
   return 0;
 }
 
-int _lseek(int file, int offset, int whence)
-{
+int _lseek(int file, int offset, int whence) {
   (void)file, (void)offset, (void)whence;
   return 0;
 }
 
-int _fstat(int file, struct stat *st)
-{
+int _fstat(int file, struct stat *st) {
   (void)file;
   st->st_mode = S_IFCHR;
   return 0;
 }
 
-int _isatty(int file)
-{
+int _isatty(int file) {
   (void)file;
   return 1;
 }
 
-void *_sbrk(ptrdiff_t increment)
-{
+void *_sbrk(ptrdiff_t increment) {
   (void)increment;
   errno = ENOMEM;
   return (void *)-1;
 }
 
-int _getpid(void) { return 1; }
+int _getpid(void) {
+  return 1;
+}
 
-int _kill(int pid, int signal)
-{
+int _kill(int pid, int signal) {
   (void)pid;
   boot_put("abort: signal ");
   boot_put_decimal((uint32_t)signal);
@@ -86,4 +80,6 @@ int _kill(int pid, int signal)
   boot_exit(BOOT_EXIT_FAILURE);
 }
 
-void _exit(int status) { boot_exit(status); }
+void _exit(int status) {
+  boot_exit(status);
+}

@@ -10,15 +10,22 @@
 __attribute__((noreturn)) void trap_fault(const uint32_t *frame);
 
 static const char *const cause_names[] = {
-    "instruction address misaligned", "instruction access fault", "illegal instruction", "breakpoint",
-    "load address misaligned",        "load access fault",        "store address misaligned",
-    "store access fault",             "environment call from U",  "environment call from S",
-    "reserved",                       "environment call",
+    "instruction address misaligned",
+    "instruction access fault",
+    "illegal instruction",
+    "breakpoint",
+    "load address misaligned",
+    "load access fault",
+    "store address misaligned",
+    "store access fault",
+    "environment call from U",
+    "environment call from S",
+    "reserved",
+    "environment call",
 };
 
 /* What mtval holds for a cause. */
-static const char *value_name(uint32_t cause)
-{
+static const char *value_name(uint32_t cause) {
   switch (cause) {
   case 2:
     return "instruction";
@@ -34,8 +41,7 @@ static const char *value_name(uint32_t cause)
   }
 }
 
-static void put_place(const char *name, uint32_t address)
-{
+static void put_place(const char *name, uint32_t address) {
   uint32_t offset;
   const char *symbol = boot_symbol(address, &offset);
   boot_put(name);
@@ -47,8 +53,7 @@ static void put_place(const char *name, uint32_t address)
   boot_put("\n");
 }
 
-void trap_fault(const uint32_t *frame)
-{
+void trap_fault(const uint32_t *frame) {
   uint32_t cause, pc, value;
   __asm__ volatile("csrr %0, mcause" : "=r"(cause));
   __asm__ volatile("csrr %0, mepc" : "=r"(pc));

@@ -32,21 +32,38 @@ void *cpu_hbm(uint32_t offset);
 
 #include "tpu_memmap.h"
 
-static inline uint32_t mmio_read32(uintptr_t address) { return *(volatile uint32_t *)address; }
-static inline void mmio_write32(uintptr_t address, uint32_t value) { *(volatile uint32_t *)address = value; }
-static inline uint8_t mmio_read8(uintptr_t address) { return *(volatile uint8_t *)address; }
-static inline void mmio_write8(uintptr_t address, uint8_t value) { *(volatile uint8_t *)address = value; }
-static inline uint16_t mmio_read16(uintptr_t address) { return *(volatile uint16_t *)address; }
-static inline void mmio_write16(uintptr_t address, uint16_t value) { *(volatile uint16_t *)address = value; }
-static inline void cpu_wfi(void) { __asm__ volatile("wfi" ::: "memory"); }
-static inline void cpu_fence(void) { __asm__ volatile("fence" ::: "memory"); }
-static inline uint32_t cpu_instret(void)
-{
+static inline uint32_t mmio_read32(uintptr_t address) {
+  return *(volatile uint32_t *)address;
+}
+static inline void mmio_write32(uintptr_t address, uint32_t value) {
+  *(volatile uint32_t *)address = value;
+}
+static inline uint8_t mmio_read8(uintptr_t address) {
+  return *(volatile uint8_t *)address;
+}
+static inline void mmio_write8(uintptr_t address, uint8_t value) {
+  *(volatile uint8_t *)address = value;
+}
+static inline uint16_t mmio_read16(uintptr_t address) {
+  return *(volatile uint16_t *)address;
+}
+static inline void mmio_write16(uintptr_t address, uint16_t value) {
+  *(volatile uint16_t *)address = value;
+}
+static inline void cpu_wfi(void) {
+  __asm__ volatile("wfi" ::: "memory");
+}
+static inline void cpu_fence(void) {
+  __asm__ volatile("fence" ::: "memory");
+}
+static inline uint32_t cpu_instret(void) {
   uint32_t value;
   __asm__ volatile("csrr %0, minstret" : "=r"(value));
   return value;
 }
-static inline void *cpu_hbm(uint32_t offset) { return (void *)(PEPLOS_HBM_BASE + offset); }
+static inline void *cpu_hbm(uint32_t offset) {
+  return (void *)(PEPLOS_HBM_BASE + offset);
+}
 
 #endif
 

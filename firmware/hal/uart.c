@@ -12,14 +12,13 @@ enum {
   UART_IP = 0x14,
   UART_DIV = 0x18,
 };
-#define UART_TXDATA_FULL 0x80000000u
-#define UART_RXDATA_EMPTY 0x80000000u
-#define UART_CTRL_ENABLE 0x1u
+#define UART_TXDATA_FULL      0x80000000u
+#define UART_RXDATA_EMPTY     0x80000000u
+#define UART_CTRL_ENABLE      0x1u
 #define UART_CTRL_COUNT_SHIFT 16
-#define UART_IP_TXWM 0x1u
+#define UART_IP_TXWM          0x1u
 
-hal_result hal_uart_init(hal_uart *uart, uintptr_t base, uint32_t divisor)
-{
+hal_result hal_uart_init(hal_uart *uart, uintptr_t base, uint32_t divisor) {
   if (uart == NULL || base == 0 || divisor > 0xffff)
     return HAL_BAD_ARGUMENT;
   uart->base = base;
@@ -32,16 +31,14 @@ hal_result hal_uart_init(hal_uart *uart, uintptr_t base, uint32_t divisor)
   return HAL_OK;
 }
 
-hal_result hal_uart_try_put(const hal_uart *uart, uint8_t byte)
-{
+hal_result hal_uart_try_put(const hal_uart *uart, uint8_t byte) {
   if (mmio_read32(uart->base + UART_TXDATA) & UART_TXDATA_FULL)
     return HAL_BUSY;
   mmio_write32(uart->base + UART_TXDATA, byte);
   return HAL_OK;
 }
 
-hal_result hal_uart_write(const hal_uart *uart, const void *bytes, size_t n, uint32_t polls)
-{
+hal_result hal_uart_write(const hal_uart *uart, const void *bytes, size_t n, uint32_t polls) {
   const uint8_t *p = bytes;
   for (size_t i = 0; i < n; i++) {
     uint32_t left = polls;
@@ -52,8 +49,7 @@ hal_result hal_uart_write(const hal_uart *uart, const void *bytes, size_t n, uin
   return HAL_OK;
 }
 
-hal_result hal_uart_try_get(const hal_uart *uart, uint8_t *byte)
-{
+hal_result hal_uart_try_get(const hal_uart *uart, uint8_t *byte) {
   uint32_t value = mmio_read32(uart->base + UART_RXDATA);
   if (value & UART_RXDATA_EMPTY)
     return HAL_BUSY;
@@ -61,8 +57,7 @@ hal_result hal_uart_try_get(const hal_uart *uart, uint8_t *byte)
   return HAL_OK;
 }
 
-hal_result hal_uart_drain(const hal_uart *uart, uint32_t polls)
-{
+hal_result hal_uart_drain(const hal_uart *uart, uint32_t polls) {
   while (!(mmio_read32(uart->base + UART_IP) & UART_IP_TXWM))
     if (polls-- == 0)
       return HAL_TIMEOUT;

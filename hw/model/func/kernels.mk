@@ -13,4 +13,4 @@
 # flushes in code, which is what other hosts do.
 KERNELS_CFLAGS := -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
                   -Wall -Wextra -Werror
-KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c mxu.c vpu.c)
+KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c mxu.c vpu.c vpu_ops.c)

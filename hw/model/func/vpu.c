@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The vector program machine: fetch, loops, masks, memory, errors. What operations compute is in vpu_ops.c;
+ * cycles come from a scoreboard that mirrors the in-order, single-issue hardware (vpu_timing.h).
+ *
+ * An instruction works on a whole VREG at a time. The mask M is always a rectangle from (0, 0): the first
+ * `rows` sublanes and `columns` lanes, because row and column bases are multiples of a VREG's extents.
+ */
+#include "compute.h"
+
+#include <string.h>
+
+#include "num.h"
+#include "vpu_ops.h"
+#include "vpu_timing.h"
+
+_Static_assert(TPU_VPU_LEVELS == TPU_VPU_LOOP_COUNT, "loop levels of the command");
+
+enum pipe { PIPE_ALU, PIPE_EUP, PIPE_XLU, PIPE_LOAD, PIPE_STORE };
+
+#define FIELD(i, name) ((uint32_t)(((i)&TPU_VINSTR_##name##_MASK) >> TPU_VINSTR_##name##_SHIFT))
+#define NO_VREG        UINT32_MAX
+
+/* Everything an instruction needs to look at. */
+struct context {
+  struct tpu_vpu *vpu;
+  const struct tpu_config *config;
+  const struct tpu_memories *memories;
+  tpu_access_fn *access;
+  void *opaque;
+};
+
+static uint32_t min_u32(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+static void fail(struct tpu_vpu *vpu, enum tpu_error code, uint32_t detail0, uint32_t detail1) {
+  vpu->status = TPU_VPU_FAULT;
+  vpu->fault = (struct tpu_fault){.code = code, .detail0 = detail0, .detail1 = detail1};
+}
+
+static void fail_access(struct tpu_vpu *vpu, enum tpu_error code, uint32_t pc, uint32_t sublane,
+                        enum tpu_space space, uint32_t address) {
+  fail(vpu, code, pc | sublane << 16 | (uint32_t)space << 24, address);
+}
+
+static void fail_illegal(struct tpu_vpu *vpu, uint64_t instruction) {
+  fail(vpu, TPU_ERROR_VPU_ILLEGAL, vpu->pc, (uint32_t)instruction);
+}
+
+/* ---- start -------------------------------------------------------------------------------------------- */
+
+/* Scalar i from SMEM. */
+static void read_scalar(const struct context *x, uint32_t i) {
+  struct tpu_vpu *vpu = x->vpu;
+  uint32_t address = vpu->scalar[i];
+  if (address % 4 != 0) {
+    fail_access(vpu, TPU_ERROR_ALIGN, 0xffff, i, TPU_SPACE_SMEM, address);
+  } else if ((uint64_t)address + 4 > x->config->smem_bytes) {
+    fail_access(vpu, TPU_ERROR_RANGE, 0xffff, i, TPU_SPACE_SMEM, address);
+  } else {
+    memcpy(&vpu->scalar[i], x->memories->smem + address, 4);
+    if (x->access != NULL)
+      x->access(x->opaque, &(struct tpu_access){.space = TPU_SPACE_SMEM,
+                                                .write = false,
+                                                .base = address,
+                                                .row_bytes = 4,
+                                                .rows = 1,
+                                                .pitch = 0});
+  }
+}
+
+#define ARG(words, reg)              ((words)[((reg)-TPU_QUEUE_ARGS) / 4])
+#define ARG_FIELD(words, reg, field) ((ARG(words, reg) & field##_MASK) >> field##_SHIFT)
+
+void tpu_vpu_start(struct tpu_vpu *vpu, const struct tpu_config *config, const struct tpu_memories *memories,
+                   const uint32_t *words, tpu_access_fn *access, void *opaque) {
+  struct context x = {vpu, config, memories, access, opaque};
+  vpu->status = TPU_VPU_RUNNING;
+  vpu->fault = (struct tpu_fault){.code = TPU_ERROR_NONE};
+  vpu->cycles = vpu->instructions = vpu->bytes = 0;
+  memset(&vpu->scoreboard, 0, sizeof vpu->scoreboard);
+  memset(vpu->level, 0, sizeof vpu->level);
+  vpu->pc = ARG_FIELD(words, TPU_VPU_ENTRY, TPU_VPU_ENTRY_START);
+  vpu->row_level = ARG_FIELD(words, TPU_VPU_EDGE, TPU_VPU_EDGE_ROW_LEVEL);
+  vpu->col_level = ARG_FIELD(words, TPU_VPU_EDGE, TPU_VPU_EDGE_COL_LEVEL);
+  vpu->row_step = ARG_FIELD(words, TPU_VPU_EDGE, TPU_VPU_EDGE_ROW_STEP);
+  vpu->col_step = ARG_FIELD(words, TPU_VPU_EDGE, TPU_VPU_EDGE_COL_STEP);
+  vpu->valid_rows = ARG(words, TPU_VPU_VALID_ROWS);
+  vpu->valid_cols = ARG(words, TPU_VPU_VALID_COLS);
+  memcpy(vpu->count, &ARG(words, TPU_VPU_LOOP(0)), sizeof vpu->count);
+  memcpy(vpu->scalar, &ARG(words, TPU_VPU_SCALAR(0)), sizeof vpu->scalar);
+  memcpy(vpu->addr, &ARG(words, TPU_VPU_ADDR(0)), sizeof vpu->addr);
+  memcpy(vpu->pitch, &ARG(words, TPU_VPU_PITCH(0)), sizeof vpu->pitch);
+  memcpy(vpu->stride, &ARG(words, TPU_VPU_STRIDE(0)), sizeof vpu->stride);
+  uint32_t from_smem = ARG_FIELD(words, TPU_VPU_SCALAR_MODE, TPU_VPU_SCALAR_MODE_SMEM);
+  for (uint32_t i = 0; i < TPU_VPU_SCALAR_COUNT && vpu->status == TPU_VPU_RUNNING; i++)
+    if (from_smem >> i & 1)
+      read_scalar(&x, i);
+}
+
+/* ---- time --------------------------------------------------------------------------------------------- */
+
+static void later(uint64_t *time, uint64_t than) {
+  *time = *time < than ? than : *time;
+}
+
+/* The cycle in which an instruction issues: in order, its pipe free, its sources arriving. */
+static uint64_t issue_time(const struct tpu_vpu *vpu, enum pipe pipe, const uint32_t sources[3]) {
+  const struct tpu_vpu_scoreboard *board = &vpu->scoreboard;
+  uint64_t t = board->issue;
+  later(&t, board->pipe[pipe]);
+  for (int i = 0; i < 3; i++)
+    if (sources[i] != NO_VREG)
+      later(&t, board->ready[sources[i]]);
+  return t;
+}
+
+static void occupy(struct tpu_vpu *vpu, enum pipe pipe, uint64_t t) {
+  vpu->scoreboard.issue = t + 1;
+  vpu->scoreboard.pipe[pipe] = t + TPU_VPU_SUBLANES;
+}
+
+/* An instruction that writes a VREG. */
+static void account(struct tpu_vpu *vpu, enum pipe pipe, const uint32_t sources[3], uint32_t vd,
+                    uint32_t latency) {
+  uint64_t t = issue_time(vpu, pipe, sources);
+  if (pipe == PIPE_LOAD && vpu->scoreboard.stored != 0)
+    later(&t, vpu->scoreboard.stored + TIME_VPU_STORE_TO_LOAD);
+  if (t + latency < vpu->scoreboard.ready[vd]) /* results of one VREG stay in order */
+    t = vpu->scoreboard.ready[vd] - latency;
+  occupy(vpu, pipe, t);
+  vpu->scoreboard.ready[vd] = t + latency;
+  later(&vpu->scoreboard.end, t + latency + TPU_VPU_SUBLANES);
+}
+
+static void account_store(struct tpu_vpu *vpu, uint32_t source) {
+  uint64_t t = issue_time(vpu, PIPE_STORE, (const uint32_t[3]){source, NO_VREG, NO_VREG});
+  occupy(vpu, PIPE_STORE, t);
+  later(&vpu->scoreboard.stored, t + TIME_VPU_STORE + TPU_VPU_SUBLANES);
+  later(&vpu->scoreboard.end, vpu->scoreboard.stored);
+}
+
+static uint32_t latency_of(uint32_t op, uint32_t lanes) {
+  uint32_t levels = 0;
+  while (2u << levels <= lanes)
+    levels++;
+  if (op >= TPU_VOP_RS_FSUM && op <= TPU_VOP_RS_IARGMAX)
+    return TIME_VPU_REDUCE_SUBLANES;
+  if (op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RL_IARGMAX)
+    return TIME_VPU_REDUCE_LANES(levels);
+  switch (op) {
+  case TPU_VOP_FMA:
+    return TIME_VPU_FMA;
+  case TPU_VOP_FMUL:
+  case TPU_VOP_IMUL:
+    return TIME_VPU_MULTIPLY;
+  case TPU_VOP_FADD:
+  case TPU_VOP_FSUB:
+  case TPU_VOP_FMIN:
+  case TPU_VOP_FMAX:
+  case TPU_VOP_I2F:
+  case TPU_VOP_F2I_RNE:
+  case TPU_VOP_F2I_RTZ:
+  case TPU_VOP_F2BF:
+    return TIME_VPU_ADD;
+  default:
+    return TIME_VPU_MOVE;
+  }
+}
+
+/* ---- loops and mask ----------------------------------------------------------------------------------- */
+
+static void account_loop(struct tpu_vpu *vpu, bool jump) {
+  vpu->scoreboard.issue += TIME_VPU_LOOP + (jump ? TIME_VPU_JUMP : 0);
+  later(&vpu->scoreboard.end, vpu->scoreboard.issue);
+}
+
+static void execute_loop(struct tpu_vpu *vpu, uint64_t instruction) {
+  uint32_t level = FIELD(instruction, AREG) & 3;
+  if (level >= TPU_VPU_LEVELS || vpu->level[level].active) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  bool empty = vpu->count[level] == 0;
+  if (empty) {
+    vpu->pc = FIELD(instruction, OFFSET);
+  } else {
+    vpu->pc++;
+    vpu->level[level].active = true;
+    vpu->level[level].start = vpu->pc;
+    vpu->level[level].iteration = 0;
+  }
+  account_loop(vpu, empty);
+}
+
+static void execute_end(struct tpu_vpu *vpu, uint64_t instruction) {
+  uint32_t level = FIELD(instruction, AREG) & 3;
+  if (level >= TPU_VPU_LEVELS || !vpu->level[level].active) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  for (uint32_t r = 0; r < TPU_VPU_ADDR_COUNT; r++)
+    vpu->addr[r] += vpu->stride[3 * r + level];
+  vpu->level[level].iteration++;
+  bool again = vpu->level[level].iteration < vpu->count[level];
+  vpu->level[level].active = again;
+  vpu->pc = again ? vpu->level[level].start : vpu->pc + 1;
+  account_loop(vpu, again);
+}
+
+/* Base of a row or column count: extent x (iteration x step + group). */
+static uint32_t base_of(const struct tpu_vpu *vpu, uint32_t level, uint32_t step, uint32_t group,
+                        uint32_t extent) {
+  uint32_t iteration = level < TPU_VPU_LEVELS ? vpu->level[level].iteration : 0;
+  return extent * (iteration * step + group);
+}
+
+static uint32_t row_base(const struct tpu_vpu *vpu, uint64_t instruction) {
+  return base_of(vpu, vpu->row_level, vpu->row_step, FIELD(instruction, RGRP), TPU_VPU_SUBLANES);
+}
+
+static uint32_t column_base(const struct context *x, uint64_t instruction) {
+  const struct tpu_vpu *vpu = x->vpu;
+  return base_of(vpu, vpu->col_level, vpu->col_step, FIELD(instruction, CGRP), x->config->lanes);
+}
+
+struct mask {
+  uint32_t rows, columns;
+};
+
+/* The mask M of an instruction's groups. */
+static struct mask mask_of(const struct context *x, uint64_t instruction) {
+  uint32_t row = row_base(x->vpu, instruction), column = column_base(x, instruction);
+  return (struct mask){
+      .rows = x->vpu->valid_rows > row ? min_u32(x->vpu->valid_rows - row, TPU_VPU_SUBLANES) : 0,
+      .columns = x->vpu->valid_cols > column ? min_u32(x->vpu->valid_cols - column, x->config->lanes) : 0,
+  };
+}
+
+/* M if the instruction has `masked`, else everything. */
+static struct mask optional_mask(const struct context *x, uint64_t instruction) {
+  if (FIELD(instruction, MASKED))
+    return mask_of(x, instruction);
+  return (struct mask){.rows = TPU_VPU_SUBLANES, .columns = x->config->lanes};
+}
+
+/* ---- operands ----------------------------------------------------------------------------------------- */
+
+/* A source operand: the VREG, or `buffer` filled with a scalar. *number is the VREG for the scoreboard. */
+static const uint32_t *source(const struct context *x, uint32_t number, bool scalar, uint32_t *vreg,
+                              struct tpu_vreg *buffer) {
+  *vreg = scalar ? NO_VREG : number;
+  if (!scalar)
+    return x->vpu->vreg[number].word;
+  for (uint32_t i = 0; i < TPU_VPU_SUBLANES * x->config->lanes; i++)
+    buffer->word[i] = x->vpu->scalar[number & 7];
+  return buffer->word;
+}
+
+/* ---- loads and stores --------------------------------------------------------------------------------- */
+
+struct memory_operand {
+  enum tpu_space space;
+  enum tpu_vmem_dtype dtype;
+  bool i32, column;
+  uint32_t row_bytes; /* of an accessed sublane */
+  uint32_t size;      /* of an element in memory */
+  uint32_t address;   /* of sublane 0 */
+  uint32_t pitch;
+  struct mask mask;
+};
+
+static bool decode_memory(const struct context *x, uint64_t instruction, struct memory_operand *m) {
+  static const uint8_t sizes[] = {4, 2, 1, 1};
+  uint32_t areg = FIELD(instruction, AREG);
+  m->space = FIELD(instruction, ACC) ? TPU_SPACE_ACC : TPU_SPACE_VMEM;
+  m->dtype = (enum tpu_vmem_dtype)FIELD(instruction, DTYPE);
+  m->i32 = FIELD(instruction, ITYPE) != 0;
+  m->column = FIELD(instruction, COL) != 0;
+  m->size = sizes[m->dtype];
+  m->row_bytes = m->column ? m->size : m->size * x->config->lanes;
+  m->address = x->vpu->addr[areg] + (uint32_t)(int32_t)(int16_t)FIELD(instruction, OFFSET);
+  m->pitch = x->vpu->pitch[areg];
+  m->mask = optional_mask(x, instruction);
+  if (m->mask.columns == 0)
+    m->mask.rows = 0;
+  return !(m->space == TPU_SPACE_ACC && m->dtype != TPU_VMEM_DTYPE_W32) &&
+         !(m->dtype == TPU_VMEM_DTYPE_BF16 && m->i32);
+}
+
+/* The bytes of an accessed sublane, or NULL after a fault. */
+static uint8_t *sublane_bytes(const struct context *x, const struct memory_operand *m, uint32_t sublane) {
+  uint32_t address = m->address + sublane * m->pitch;
+  if (m->space == TPU_SPACE_ACC) {
+    if (address < x->config->acc_rows)
+      return (uint8_t *)(x->memories->acc + (size_t)address * x->config->lanes);
+    fail_access(x->vpu, TPU_ERROR_RANGE, x->vpu->pc, sublane, m->space, address);
+    return NULL;
+  }
+  if (address % m->row_bytes != 0) {
+    fail_access(x->vpu, TPU_ERROR_ALIGN, x->vpu->pc, sublane, m->space, address);
+    return NULL;
+  }
+  if ((uint64_t)address + m->row_bytes > x->config->vmem_bytes) {
+    fail_access(x->vpu, TPU_ERROR_RANGE, x->vpu->pc, sublane, m->space, address);
+    return NULL;
+  }
+  return x->memories->vmem + address;
+}
+
+/* Tells the race detector about the first `rows` sublanes. Masked lanes are not part of an access. */
+static void report(const struct context *x, const struct memory_operand *m, uint32_t rows, bool write) {
+  if (x->access == NULL || rows == 0)
+    return;
+  uint32_t scale = m->space == TPU_SPACE_ACC ? 4 * x->config->lanes : 1;
+  x->access(x->opaque, &(struct tpu_access){.space = m->space,
+                                            .write = write,
+                                            .base = m->address * scale,
+                                            .row_bytes = m->column ? m->size : m->size * m->mask.columns,
+                                            .rows = rows,
+                                            .pitch = (int32_t)(m->pitch * scale)});
+}
+
+static uint32_t fill_value(uint32_t fill, bool i32) {
+  static const uint32_t f32_fill[] = {0, 0x7f800000, 0xff800000, 0x3f800000};
+  static const uint32_t i32_fill[] = {0, 0x7fffffff, 0x80000000, 1};
+  return i32 ? i32_fill[fill] : f32_fill[fill];
+}
+
+static void execute_load(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct memory_operand m;
+  uint32_t lanes = x->config->lanes, vd = FIELD(instruction, VD), s;
+  if (!decode_memory(x, instruction, &m)) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  uint32_t fill = fill_value(FIELD(instruction, FILL), m.i32);
+  uint32_t *d = vpu->vreg[vd].word;
+  for (s = 0; s < m.mask.rows; s++, d += lanes) {
+    const uint8_t *from = sublane_bytes(x, &m, s);
+    if (from == NULL)
+      break;
+    tpu_vpu_widen(d, from, m.dtype, m.i32, m.column ? 1 : m.mask.columns);
+    for (uint32_t l = 1; m.column && l < m.mask.columns; l++)
+      d[l] = d[0];
+    for (uint32_t l = m.mask.columns; l < lanes; l++)
+      d[l] = fill;
+  }
+  report(x, &m, s, false);
+  if (vpu->status != TPU_VPU_RUNNING)
+    return;
+  for (uint32_t i = s * lanes; i < TPU_VPU_SUBLANES * lanes; i++)
+    vpu->vreg[vd].word[i] = fill;
+  vpu->bytes += (uint64_t)m.mask.rows * m.row_bytes;
+  account(vpu, PIPE_LOAD, (const uint32_t[3]){NO_VREG, NO_VREG, NO_VREG}, vd, TIME_VPU_LOAD);
+  vpu->pc++;
+}
+
+static void execute_store(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct memory_operand m;
+  struct tpu_vreg buffer;
+  uint32_t vreg, s;
+  if (!decode_memory(x, instruction, &m)) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg, &buffer);
+  for (s = 0; s < m.mask.rows; s++, a += x->config->lanes) {
+    uint8_t *to = sublane_bytes(x, &m, s);
+    if (to == NULL)
+      break;
+    tpu_vpu_narrow(to, a, m.dtype, m.i32, m.column ? 1 : m.mask.columns);
+  }
+  report(x, &m, s, true);
+  if (vpu->status != TPU_VPU_RUNNING)
+    return;
+  vpu->bytes += (uint64_t)m.mask.rows * m.row_bytes;
+  account_store(vpu, vreg);
+  vpu->pc++;
+}
+
+/* ---- registers ---------------------------------------------------------------------------------------- */
+
+static void select_by_mask(const struct context *x, uint64_t instruction, uint32_t *d, const uint32_t *a,
+                           const uint32_t *b) {
+  struct mask mask = mask_of(x, instruction);
+  uint32_t lanes = x->config->lanes;
+  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
+    for (uint32_t l = 0; l < lanes; l++)
+      d[s * lanes + l] = s < mask.rows && l < mask.columns ? a[s * lanes + l] : b[s * lanes + l];
+}
+
+/* CONST, IOTA_LANE, IOTA_SUB: nothing is read. */
+static void generate(const struct context *x, uint64_t instruction, uint32_t *d) {
+  uint32_t op = FIELD(instruction, OP), lanes = x->config->lanes;
+  uint32_t row = row_base(x->vpu, instruction), column = column_base(x, instruction);
+  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
+    for (uint32_t l = 0; l < lanes; l++)
+      d[s * lanes + l] = op == TPU_VOP_CONST       ? (uint32_t)(instruction >> 32)
+                         : op == TPU_VOP_IOTA_LANE ? column + l
+                                                   : row + s;
+}
+
+static bool is_reduction(uint32_t op) {
+  return op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX;
+}
+
+/* Everything from registers to a register. False for an operation that does not exist. */
+static bool execute_register(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct tpu_vreg buffer[3];
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), lanes = x->config->lanes;
+  uint32_t vreg[3] = {NO_VREG, NO_VREG, NO_VREG};
+  uint32_t *d = vpu->vreg[vd].word;
+  enum pipe pipe = PIPE_ALU;
+  if (op == TPU_VOP_CONST || op == TPU_VOP_IOTA_LANE || op == TPU_VOP_IOTA_SUB) {
+    generate(x, instruction, d);
+  } else {
+    const uint32_t *a =
+        source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg[0], &buffer[0]);
+    if (is_reduction(op)) {
+      struct mask mask = optional_mask(x, instruction);
+      tpu_vpu_reduce(op, d, a, lanes, mask.rows, mask.columns);
+      pipe = PIPE_XLU;
+    } else {
+      const uint32_t *b =
+          source(x, FIELD(instruction, VB), FIELD(instruction, BSEL) != 0, &vreg[1], &buffer[1]);
+      const uint32_t *c =
+          source(x, FIELD(instruction, VC), FIELD(instruction, CSEL) != 0, &vreg[2], &buffer[2]);
+      bool unary = op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF);
+      if (unary)
+        vreg[1] = NO_VREG;
+      if (op != TPU_VOP_SEL && op != TPU_VOP_FMA)
+        vreg[2] = NO_VREG;
+      if (op == TPU_VOP_SELM)
+        select_by_mask(x, instruction, d, a, b);
+      else if (!tpu_vpu_elementwise(op, d, a, b, c, TPU_VPU_SUBLANES * lanes))
+        return false;
+    }
+  }
+  account(vpu, pipe, vreg, vd, latency_of(op, lanes));
+  vpu->pc++;
+  return true;
+}
+
+/* ---- the program -------------------------------------------------------------------------------------- */
+
+static void step(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  switch (FIELD(instruction, OP)) {
+  case TPU_VOP_HALT:
+    vpu->status = TPU_VPU_DONE;
+    later(&vpu->scoreboard.end, ++vpu->scoreboard.issue);
+    break;
+  case TPU_VOP_LOOP:
+    execute_loop(vpu, instruction);
+    break;
+  case TPU_VOP_END:
+    execute_end(vpu, instruction);
+    break;
+  case TPU_VOP_LD:
+    execute_load(x, instruction);
+    break;
+  case TPU_VOP_ST:
+    execute_store(x, instruction);
+    break;
+  default:
+    if (!execute_register(x, instruction))
+      fail_illegal(vpu, instruction);
+    break;
+  }
+}
+
+enum tpu_vpu_status tpu_vpu_run(struct tpu_vpu *vpu, const struct tpu_config *config,
+                                const struct tpu_memories *memories, const uint64_t *program, uint64_t budget,
+                                tpu_access_fn *access, void *opaque) {
+  struct context x = {vpu, config, memories, access, opaque};
+  num_env env = num_env_enter();
+  for (; budget > 0 && vpu->status == TPU_VPU_RUNNING; budget--) {
+    if (vpu->pc >= config->vpu_program) {
+      fail(vpu, TPU_ERROR_VPU_PC, vpu->pc, 0);
+      break;
+    }
+    step(&x, program[vpu->pc]);
+    vpu->instructions += vpu->status != TPU_VPU_FAULT;
+  }
+  num_env_leave(env);
+  vpu->cycles = vpu->scoreboard.end;
+  return vpu->status;
+}

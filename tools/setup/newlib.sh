@@ -7,8 +7,10 @@
 # no rv32imc variant.
 #
 # Options, and why. The firmware has 128 KiB in all, so size decides:
-# nano malloc, a small reentrancy struct, no wide-character streams, no
+# nano malloc, no wide-character streams, no
 # buffering tricks, exit handlers without the atexit table's allocation.
+# The reentrancy struct is the full one: the small one allocates stdin, stdout
+# and stderr at first use, and the firmware has no heap.
 # printf is newlib's full one and not the "nano" one, because 64-bit cycle
 # counters need %llu, which nano prints wrongly. Its integer-only twin
 # (iprintf, sniprintf, ...) is in the same library: a program that does not
@@ -29,7 +31,6 @@ OPTIONS=(
   --disable-nls
   --disable-newlib-supplied-syscalls
   --enable-newlib-nano-malloc
-  --enable-newlib-reent-small
   --enable-newlib-global-atexit
   --enable-lite-exit
   --enable-newlib-io-long-long

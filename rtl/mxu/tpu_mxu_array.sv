@@ -20,36 +20,38 @@
 // functions over whole arrays, which gcc vectorises; a module per element is fifteen times slower
 // in simulation and no smaller on an FPGA (unused upper bits are trimmed). Nothing in the arrays
 // is reset: a value that is not valid never leaves. One mode at a time (int8 or bf16) for the same
-// reason, so row_int_i may change only while busy_o is low.
+// reason, so row_int8_i may change only while busy_o is low.
 
 module tpu_mxu_array #(
-    parameter int unsigned Dim = 16,
-    parameter bit Bf16 = 1'b1,
-    localparam int unsigned ElemW = Bf16 ? 16 : 8,
-    localparam int unsigned IdxW = $clog2(Dim)
+  parameter int unsigned Dim = 16,
+  parameter bit Bf16 = 1'b1,
+  localparam int unsigned ElemW = Bf16 ? 16 : 8,
+  localparam int unsigned IdxW = $clog2(Dim)
 ) (
-    input  logic                 clk_i,
-    input  logic                 rst_ni,
-    input  logic                 en_i,         // advance; while low all but the weights holds
-    // Operand row.
-    input  logic                 row_valid_i,
-    input  logic                 row_first_i,  // first row of a tile
-    input  logic                 row_last_i,   // last row of a command
-    input  logic                 row_bank_i,
-    input  logic                 row_int_i,
-    input  logic [Dim*ElemW-1:0] row_data_i,
-    // Weight line.
-    input  logic                 w_valid_i,
-    input  logic                 w_bank_i,
-    input  logic                 w_col_i,
-    input  logic [     IdxW-1:0] w_idx_i,
-    input  logic [Dim*ElemW-1:0] w_data_i,
-    // Result row.
-    output logic                 busy_o,       // a valid row is inside
-    output logic                 out_valid_o,
-    output logic                 out_first_o,
-    output logic                 out_last_o,
-    output logic [   Dim*32-1:0] out_data_o
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  input  logic                 flush_i,      // forget the rows inside
+  input  logic                 en_i,         // advance; while low all but the weights holds
+  // Operand row.
+  input  logic                 row_valid_i,
+  input  logic                 row_first_i,  // first row of a tile
+  input  logic                 row_last_i,   // last row of a command
+  input  logic                 row_bank_i,
+  input  logic                 row_int8_i,
+  input  logic [Dim*ElemW-1:0] row_data_i,
+  // Weight line.
+  input  logic                 w_valid_i,
+  input  logic                 w_bank_i,
+  input  logic                 w_col_i,
+  input  logic [     IdxW-1:0] w_idx_i,
+  input  logic [Dim*ElemW-1:0] w_data_i,
+  // Result row.
+  output logic                 busy_o,       // a valid row is inside
+  output logic                 int8_o,       // type of the rows inside
+  output logic                 out_valid_o,
+  output logic                 out_first_o,
+  output logic                 out_last_o,
+  output logic [   Dim*32-1:0] out_data_o
 );
 
   localparam int unsigned Latency = 2 * Dim + 1;
@@ -72,13 +74,14 @@ module tpu_mxu_array #(
   logic adv;
 
   assign busy_o      = |valid_q;
+  assign int8_o      = int_q;
   assign adv         = en_i & (row_valid_i | busy_o);
   assign out_valid_o = valid_q[Latency-1];
   assign out_first_o = first_q[Latency-1];
   assign out_last_o  = last_q[Latency-1];
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
+    if (!rst_ni || flush_i) begin
       valid_q <= '0;
     end else if (adv) begin
       valid_q <= {valid_q[Latency-2:0], row_valid_i};
@@ -87,7 +90,7 @@ module tpu_mxu_array #(
       first_q <= {first_q[Latency-2:0], row_first_i};
       last_q  <= {last_q[Latency-2:0], row_last_i};
     end
-    if (adv & row_valid_i) int_q <= row_int_i;
+    if (adv & row_valid_i) int_q <= row_int8_i;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -118,7 +121,7 @@ module tpu_mxu_array #(
 
   // Weights with line idx replaced: array row idx, or column idx where the mask col is set.
   function automatic mat_t put_line(input mat_t w, input vec_t line, input logic [31:0] idx,
-                                    input logic [31:0] col);
+                                  input logic [31:0] col);
     mat_t o;
     logic [31:0] kr, kc;
     for (int unsigned r = 0; r < Dim; r++) begin
@@ -153,7 +156,10 @@ module tpu_mxu_array #(
 
   function automatic mat_t mul_int(input mat_t a, input mat_t x0, input mat_t x1);
     mat_t o;
-    logic [31:0] k, w;
+    logic [31:0] k;
+    /* verilator lint_off UNUSEDSIGNAL */  // 8 bits matter; narrower would not vectorise
+    logic [31:0] w;
+    /* verilator lint_on UNUSEDSIGNAL */
     for (int unsigned r = 0; r < Dim; r++) begin
       for (int unsigned c = 0; c < Dim; c++) begin
         k = {32{a[r][c][16]}};

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the figures of docs/timings.md.
+
+Sources: the firmware app `bench` in QEMU on both models, and the host program `device` on the bare
+model libraries. Both print lines `FIGURE name value unit`. Simulated cycles are exact; host speeds
+(kHz, GMAC/s) are noisy and only ever compared as ratios inside one run or against a floor.
+
+  bench.py            measure, print, write build/bench.json; exit 1 if a bar is missed
+  bench.py --write    also rewrite the table in docs/timings.md
+  bench.py --check    also fail if the exact figures in docs/timings.md differ from the run
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs" / "timings.md"
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+
+# name: (comparison, bar). A figure without a bar is printed only.
+BARS = {
+    "matmul_bf16_512_b128.utilisation": (">=", 95.0),
+    "matmul_int8_512_b128.utilisation": (">=", 95.0),
+    "matmul_bf16_256_b128.utilisation": (">=", 84.0),
+    "matmul_bf16_256_b64.utilisation": (">=", 88.0),
+    "matmul_bf16_128_resident.mxu_command": (">=", 99.0),
+    "matmul_bf16_128_resident.utilisation": (">=", 75.0),
+    "call_setup_instructions": ("<=", 2600),
+    "step_instructions": ("<=", 250),
+    "dma_64k_rows256.bandwidth": (">=", 97.0),
+    "dma_64b.overhead": ("<=", 40),
+    "dma_chain.bubble": ("<=", 0),
+    "mxu_beside_dma.loss": ("<=", 1.0),
+    "digits.accuracy": (">=", 96.0),
+    "rtl.khz": (">=", 500.0),
+    "qemu_rtl.relative": (">=", 85.0),
+    "func.gmacs_bf16": (">=", 3.0),
+    "func.gmacs_int8": (">=", 3.0),
+}
+FUNC_CYCLE_ERROR = 10.0
+HOST_UNITS = {"kHz", "GMAC/s", "s", "% of bare"}
+
+
+def run(command, label, timeout=1800):
+    """Runs a program, passes its output through, returns its FIGURE lines as (name, value, unit)."""
+    print(f"== {label}", flush=True)
+    figures = []
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                               errors="replace")
+    for line in process.stdout:
+        match = re.match(r"FIGURE (\S+) (-?[0-9.]+) (.+)$", line.rstrip())
+        if match:
+            figures.append((match[1], float(match[2]), match[3]))
+        else:
+            print(line, end="", flush=True)
+    status = process.wait(timeout)
+    if status != 0:
+        sys.exit(f"bench: {label} ended with status {status}")
+    return figures
+
+
+def collect(device, models):
+    """All figures as dicts, rtl first."""
+    out = []
+
+    def add(figures, model):
+        for name, value, unit in figures:
+            op, bar = BARS.get(name, (None, None))
+            if model == "func" and not name.startswith("func."):
+                bar = None  # the bars are for RTL cycles
+            ok = bar is None or (value >= bar if op == ">=" else value <= bar)
+            out.append({"name": name, "model": model, "value": value, "unit": unit, "bar": bar, "pass": ok})
+
+    for model in models:
+        add(run(["tools/run/peplos-run", "--platform", model, "--quiet", "bench"], f"firmware on {model}"), model)
+        add(run(["tools/run/peplos-run", "--platform", model, "--quiet", "--data", "build/data/digits.bin", "digits",
+                 "--", "--bench"], f"digits on {model}"), model)
+    for model in models:
+        add(run([device, f"build/lib/libtpu_{model}.so"], f"bare {model} model"), model)
+    cycles = {m: {f["name"]: f["value"] for f in out if f["model"] == m and f["name"].endswith(".cycles")}
+              for m in models}
+    for name, value in cycles.get("rtl", {}).items():
+        if name in cycles.get("func", {}):
+            error = round(100.0 * (cycles["func"][name] - value) / value, 2)
+            out.append({"name": f"func_cycle_error.{name.removesuffix('.cycles')}", "model": "func", "value": error,
+                        "unit": "%", "bar": FUNC_CYCLE_ERROR, "pass": abs(error) <= FUNC_CYCLE_ERROR})
+    by = {(f["name"], f["model"]): f["value"] for f in out}
+    if ("rtl.khz", "rtl") in by and ("qemu_rtl.khz", "rtl") in by:
+        value = round(100.0 * by["qemu_rtl.khz", "rtl"] / by["rtl.khz", "rtl"], 1)
+        out.append({"name": "qemu_rtl.relative", "model": "rtl", "value": value, "unit": "% of bare",
+                    "bar": BARS["qemu_rtl.relative"][1], "pass": value >= BARS["qemu_rtl.relative"][1]})
+    return out
+
+
+def show(value):
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def rows(figures):
+    lines = ["| figure | model | value | unit | bar | |", "|---|---|---|---|---|---|"]
+    for f in figures:
+        op = BARS.get(f["name"], ("<=", None))[0]
+        bar = "" if f["bar"] is None else f"{'±' if f['name'].startswith('func_cycle') else op} {show(f['bar'])}"
+        mark = "" if f["bar"] is None else ("reached" if f["pass"] else "**missed**")
+        lines.append(f"| {f['name']} | {f['model']} | {show(f['value'])} | {f['unit']} | {bar} | {mark} |")
+    return lines
+
+
+def split_table(text):
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return text[:begin], text[begin:end], text[end:]
+
+
+def exact(lines):
+    """Cells of the figures that do not depend on the host."""
+    out = {}
+    for line in lines:
+        cells = [c.strip() for c in line.strip().strip("|").split("|")]
+        if len(cells) == 6 and cells[1] in ("rtl", "func") and cells[3] not in HOST_UNITS:
+            out[cells[0], cells[1]] = cells[2]
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--device", default="build/bench/device")
+    args = parser.parse_args()
+    figures = collect(args.device, ["rtl", "func"])
+    (ROOT / "build" / "bench.json").write_text(json.dumps({"figures": figures}, indent=1) + "\n")
+    table = rows(figures)
+    print("\n".join(table))
+    bad = [f for f in figures if not f["pass"]]
+    for f in bad:
+        print(f"bar missed: {f['name']} on {f['model']} is {show(f['value'])} {f['unit']}, bar {show(f['bar'])}")
+    if args.write:
+        head, _, tail = split_table(TABLE.read_text())
+        TABLE.write_text(head + "\n" + "\n".join(table) + "\n" + tail)
+    if args.check:
+        committed, measured = exact(split_table(TABLE.read_text())[1].splitlines()), exact(table)
+        for key in sorted(set(committed) | set(measured)):
+            if committed.get(key) != measured.get(key):
+                bad.append(key)
+                print(f"docs/timings.md: {key[0]} on {key[1]} says {committed.get(key)}, measured {measured.get(key)}; "
+                      "run tests/bench/bench.py --write and commit")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

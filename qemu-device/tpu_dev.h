@@ -67,6 +67,7 @@ struct TPUState {
 
     /* Connections */
     MemoryRegion window;
+    MemoryRegion hbm_alias;
     AddressSpace hbm_as;
     uint8_t *hbm_ptr;
     uint64_t hbm_size;
@@ -89,7 +90,7 @@ struct TPUState {
     uint64_t deliver_at;    /* next cycle at which the line may change */
     uint64_t poll_since;    /* first poll while blocked, or TPU_NEVER */
     bool irq_level;
-    bool ended;             /* hang or fault was reported */
+    bool ended;             /* the run is over: hang, fault, shutdown */
     bool dead;              /* the model cannot be used any more */
 
     /* Statistics */

@@ -28,6 +28,7 @@
 #include "hw/riscv/riscv_hart.h"
 #include "system/runstate.h"
 #include "system/system.h"
+#include "system/tcg.h"
 #include "target/riscv/cpu.h"
 #include "target/riscv/cpu_bits.h"
 #include "tpu_dev.h"
@@ -265,6 +266,11 @@ static void tpu_soc_create_harts(TPUSocState *s, uint64_t resetvec)
     qdev_prop_set_string(dev, "cpu-type", machine->cpu_type);
     qdev_prop_set_uint64(dev, "resetvec", resetvec);
     sysbus_realize(SYS_BUS_DEVICE(dev), &error_fatal);
+    if (tcg_enabled() && s->harts.harts[0].env.misa_ext != (RVI | RVM | RVC)) {
+        error_report("tpu-soc: the hart is not RV32IMC (misa extensions 0x%x)",
+                     s->harts.harts[0].env.misa_ext);
+        exit(EXIT_FAILURE);
+    }
 
     riscv_aclint_swi_create(PEPLOS_ACLINT_BASE, 0, n, false);
     dev = riscv_aclint_mtimer_create(PEPLOS_ACLINT_BASE +
@@ -353,14 +359,16 @@ static void tpu_soc_instance_finalize(Object *obj)
 
 /*
  * RV32IMC and nothing else: code that uses another extension must trap here
- * as it does on the RTL core. The bare CPU has only RV32I.
+ * as it does on the RTL core. The bare CPU has only RV32I. Optional, because
+ * only TCG's CPUs have these properties and qtest's do not;
+ * tpu_soc_create_harts() checks the result.
  */
 static GlobalProperty tpu_soc_isa[] = {
-    { TYPE_RISCV_CPU_RV32I, "m", "on" },
-    { TYPE_RISCV_CPU_RV32I, "c", "on" },
-    { TYPE_RISCV_CPU_RV32I, "zicsr", "on" },
-    { TYPE_RISCV_CPU_RV32I, "zifencei", "on" },
-    { TYPE_RISCV_CPU_RV32I, "sv32", "off" },
+    { TYPE_RISCV_CPU_RV32I, "m", "on", .optional = true },
+    { TYPE_RISCV_CPU_RV32I, "c", "on", .optional = true },
+    { TYPE_RISCV_CPU_RV32I, "zicsr", "on", .optional = true },
+    { TYPE_RISCV_CPU_RV32I, "zifencei", "on", .optional = true },
+    { TYPE_RISCV_CPU_RV32I, "sv32", "off", .optional = true },
 };
 
 static void tpu_soc_class_init(ObjectClass *oc, void *data)

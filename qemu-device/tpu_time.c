@@ -319,6 +319,14 @@ static void tpu_timer(void *opaque)
     TPUState *s = opaque;
     uint64_t now = tpu_now(s);
 
+    if (qemu_shutdown_requested_get()) {
+        /*
+         * The request is honoured at some time of the host's choice; what the
+         * device does until then must not appear in its trace.
+         */
+        s->ended = true;
+        return;
+    }
     tpu_sync(s);
     trace_tpu_timer(tpu_cycle(s), now);
     if (!s->dead && now >= s->deliver_at) {

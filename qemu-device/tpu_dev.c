@@ -156,10 +156,7 @@ static void tpu_realize(DeviceState *dev, Error **errp)
         return;
     }
     s->dead = false;
-    /* An alias, whose address is 0; HBM itself has one in the machine's map. */
-    memory_region_init_alias(&s->hbm_alias, OBJECT(s), "tpu-hbm", s->hbm, 0,
-                             s->hbm_size);
-    address_space_init(&s->hbm_as, &s->hbm_alias, "tpu-hbm");
+    address_space_init(&s->hbm_as, s->hbm, "tpu-hbm");
     tpu_time_init(s);
 }
 

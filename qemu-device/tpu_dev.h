@@ -67,7 +67,6 @@ struct TPUState {
 
     /* Connections */
     MemoryRegion window;
-    MemoryRegion hbm_alias;
     AddressSpace hbm_as;
     uint8_t *hbm_ptr;
     uint64_t hbm_size;

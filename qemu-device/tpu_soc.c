@@ -57,6 +57,7 @@ struct TPUSocState {
     RISCVHartArrayState harts;
     TPUState tpu;
     MemoryRegion hbm;
+    MemoryRegion hbm_window;
     RISCVAclintMTimerState *mtimer;
 
     /* Watching */
@@ -295,7 +296,10 @@ static void tpu_soc_init(MachineState *machine)
     memory_region_add_subregion(system, PEPLOS_RAM_BASE, machine->ram);
     memory_region_init_ram(&s->hbm, NULL, "tpu-soc.hbm", PEPLOS_HBM_SIZE,
                            &error_fatal);
-    memory_region_add_subregion(system, PEPLOS_HBM_BASE, &s->hbm);
+    /* An alias: the device's address space begins at HBM's own address, 0. */
+    memory_region_init_alias(&s->hbm_window, NULL, "tpu-soc.hbm-window",
+                             &s->hbm, 0, PEPLOS_HBM_SIZE);
+    memory_region_add_subregion(system, PEPLOS_HBM_BASE, &s->hbm_window);
 
     tpu_soc_create_harts(s, tpu_soc_load_firmware(machine));
     tpu_soc_load_args(machine);

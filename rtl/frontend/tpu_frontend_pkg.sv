@@ -3,6 +3,7 @@
 // What the parts of the front end agree on: queue numbers, the head of a queued command, the signals
 // of a started one, and the records that travel to the error register and the trace.
 
+/* verilator lint_off UNUSEDPARAM */  // a block of its own in a testbench does not use all of them
 package tpu_frontend_pkg;
   import tpu_pkg::*;
   import tpu_config_pkg::*;
@@ -57,7 +58,7 @@ package tpu_frontend_pkg;
   typedef struct packed {
     logic valid;
     logic [7:0] code;
-    logic [3:0] queue;
+    logic [3:0] agent;  // queue_e
     logic [31:0] tag;
     logic [31:0] detail0;
     logic [31:0] detail1;
@@ -65,7 +66,7 @@ package tpu_frontend_pkg;
 
   typedef struct packed {
     logic [3:0] zero;
-    logic [3:0] queue;
+    logic [3:0] agent;  // queue_e
     logic [7:0] code;
     logic [31:0] arg;
     logic [31:0] tag;
@@ -76,3 +77,4 @@ package tpu_frontend_pkg;
     SemNone, SemSignal, SemTake, SemValue, SemMode
   } sem_op_e;
 endpackage
+/* verilator lint_on UNUSEDPARAM */

@@ -25,10 +25,11 @@
 extern "C" {
 #endif
 
-#define TPU_HANG_QUEUES 7u
-#define TPU_HANG_SEMS 64u
-#define TPU_HANG_HISTORY 16u  /* finished commands of a queue that a report lists */
-#define TPU_HANG_COMMANDS 64u /* commands of a queue that are remembered: those, 15 queued, 8 in the engine */
+#define TPU_HANG_QUEUES   7u
+#define TPU_HANG_SEMS     64u
+#define TPU_HANG_HISTORY  16u /* finished commands of a queue that a report lists */
+#define TPU_HANG_COMMANDS 64u /* commands of a queue that are remembered: those, 15 queued, 8 in the engine  \
+                               */
 
 struct tpu_hang_head {
   uint32_t waits, signals; /* as the registers WAITS and SIGNALS */
@@ -111,7 +112,8 @@ size_t tpu_error_text(uint32_t code, uint32_t queue, uint32_t tag, uint32_t deta
 /* Name of a queue (enum tpu_queue) or "?". */
 const char *tpu_queue_name(uint32_t queue);
 
-/* ---- trace records -------------------------------------------------------------------------------------- */
+/* ---- trace records --------------------------------------------------------------------------------------
+ */
 
 static inline tpu_trace_record tpu_trace_make(uint64_t cycle, uint32_t event, uint32_t queue, uint32_t tag,
                                               uint32_t arg) {
@@ -121,7 +123,9 @@ static inline tpu_trace_record tpu_trace_make(uint64_t cycle, uint32_t event, ui
   return r;
 }
 
-static inline uint64_t tpu_trace_cycle(const tpu_trace_record *r) { return r->head & TPU_TRACE_CYCLE_MASK; }
+static inline uint64_t tpu_trace_cycle(const tpu_trace_record *r) {
+  return r->head & TPU_TRACE_CYCLE_MASK;
+}
 
 static inline uint32_t tpu_trace_event(const tpu_trace_record *r) {
   return (uint32_t)((r->head & TPU_TRACE_EVENT_MASK) >> TPU_TRACE_EVENT_SHIFT);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DMA: decode, start checks, and the walk of a descriptor in segments.
+ *
+ * A segment is a piece of one row that is contiguous on both sides, one burst on each (contract section 4);
+ * rows past the valid extents and the rest of a row past VALID_ROW become segments of pattern. The same walk
+ * serves all timings: dma_ports.c gives segments times on the memory ports, func_dma_instant() moves them at
+ * once.
+ */
+#include "dma.h"
+
+#include <string.h>
+
+#define ARG(args, reg)              ((args)[((reg)-TPU_QUEUE_ARGS) / 4])
+#define ARG_FIELD(args, reg, field) FIELD_OF(ARG(args, reg), field)
+
+struct dma_job func_dma_decode(const uint32_t *args) {
+  struct dma_job j = {
+      .src_space = ARG_FIELD(args, TPU_DMA_MODE, TPU_DMA_MODE_SRC_SPACE),
+      .dst_space = ARG_FIELD(args, TPU_DMA_MODE, TPU_DMA_MODE_DST_SPACE),
+      .fill = ARG_FIELD(args, TPU_DMA_MODE, TPU_DMA_MODE_FILL) != 0,
+      .src = ARG(args, TPU_DMA_SRC),
+      .dst = ARG(args, TPU_DMA_DST),
+      .row_bytes = ARG(args, TPU_DMA_ROW_BYTES),
+      .valid_row = ARG(args, TPU_DMA_VALID_ROW),
+      .pattern = ARG(args, TPU_DMA_PATTERN),
+      .count = {ARG_FIELD(args, TPU_DMA_COUNT01, TPU_DMA_COUNT01_COUNT0),
+                ARG_FIELD(args, TPU_DMA_COUNT01, TPU_DMA_COUNT01_COUNT1),
+                ARG_FIELD(args, TPU_DMA_COUNT2, TPU_DMA_COUNT2_COUNT2)},
+      .valid = {ARG_FIELD(args, TPU_DMA_VALID01, TPU_DMA_VALID01_COUNT0),
+                ARG_FIELD(args, TPU_DMA_VALID01, TPU_DMA_VALID01_COUNT1),
+                ARG_FIELD(args, TPU_DMA_VALID2, TPU_DMA_VALID2_COUNT2)},
+  };
+  for (uint32_t d = 0; d < 3; d++) {
+    j.src_stride[d] = (int32_t)ARG(args, TPU_DMA_SRC_STRIDE(d));
+    j.dst_stride[d] = (int32_t)ARG(args, TPU_DMA_DST_STRIDE(d));
+  }
+  if (!j.fill) { /* then everything is valid */
+    j.valid_row = j.row_bytes;
+    memcpy(j.valid, j.count, sizeof j.valid);
+  }
+  j.bytes = (uint64_t)j.row_bytes * j.count[0] * j.count[1] * j.count[2];
+  j.walked = j.row_bytes == 0 || j.count[0] == 0 || j.count[1] == 0 || j.count[2] == 0;
+  return j;
+}
+
+/* ---- start checks -----------------------------------------------------------------------------------------
+ */
+
+static bool fail(struct tpu_fault *fault, enum tpu_error code, uint32_t detail0, uint32_t detail1) {
+  *fault = (struct tpu_fault){.code = code, .detail0 = detail0, .detail1 = detail1};
+  return false;
+}
+
+static uint32_t space_bytes(const struct tpu_config *config, uint32_t space) {
+  switch (space) {
+  case TPU_SPACE_HBM:
+    return config->hbm_bytes;
+  case TPU_SPACE_VMEM:
+    return config->vmem_bytes;
+  default:
+    return config->smem_bytes;
+  }
+}
+
+/* No operand of this fits 64 bits badly: 2^32 + 3 x 2^31 x 2^16 + 2^32 < 2^49. */
+static bool check_range(const struct tpu_config *config, uint32_t operand, uint32_t space, uint32_t base,
+                        const int32_t *stride, const uint32_t *count, uint32_t row, struct tpu_fault *fault) {
+  int64_t low = base, high = (int64_t)base + row;
+  for (uint32_t d = 0; d < 3; d++) {
+    int64_t last = (int64_t)stride[d] * (count[d] - 1);
+    if (last < 0)
+      low += last;
+    else
+      high += last;
+  }
+  if (low < 0)
+    return fail(fault, TPU_ERROR_RANGE, operand | space << 8, (uint32_t)low);
+  if (high > space_bytes(config, space))
+    return fail(fault, TPU_ERROR_RANGE, operand | space << 8, (uint32_t)high);
+  return true;
+}
+
+bool func_dma_check(const struct tpu_config *config, const uint32_t *args, const struct dma_job *j,
+                    struct tpu_fault *fault) {
+  static const uint32_t valid_reg[3] = {TPU_DMA_VALID01, TPU_DMA_VALID01, TPU_DMA_VALID2};
+  *fault = (struct tpu_fault){.code = TPU_ERROR_NONE};
+  if (j->src_space == TPU_SPACE_ACC || j->dst_space == TPU_SPACE_ACC ||
+      ARG_FIELD(args, TPU_DMA_MODE, TPU_DMA_MODE_GATHER) != 0)
+    return fail(fault, TPU_ERROR_BAD_FIELD, TPU_DMA_MODE, ARG(args, TPU_DMA_MODE));
+  if (j->valid_row > j->row_bytes)
+    return fail(fault, TPU_ERROR_BAD_FIELD, TPU_DMA_VALID_ROW, ARG(args, TPU_DMA_VALID_ROW));
+  for (uint32_t d = 0; d < 3; d++)
+    if (j->valid[d] > j->count[d])
+      return fail(fault, TPU_ERROR_BAD_FIELD, valid_reg[d], ARG(args, valid_reg[d]));
+  if (j->walked)
+    return true;
+  bool reads = j->valid_row != 0 && j->valid[0] != 0 && j->valid[1] != 0 && j->valid[2] != 0;
+  if (reads && !check_range(config, 0, j->src_space, j->src, j->src_stride, j->valid, j->valid_row, fault))
+    return false;
+  return check_range(config, 1, j->dst_space, j->dst, j->dst_stride, j->count, j->row_bytes, fault);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------
+ */
+
+static uint32_t row_address(uint32_t base, const int32_t *stride, const uint32_t *index) {
+  for (uint32_t d = 0; d < 3; d++)
+    base += (uint32_t)stride[d] * index[d];
+  return base;
+}
+
+static uint32_t least(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+static bool in_valid_row(const struct dma_job *j) {
+  return j->index[0] < j->valid[0] && j->index[1] < j->valid[1] && j->index[2] < j->valid[2];
+}
+
+bool func_dma_peek_fill(const struct dma_job *j) {
+  return !in_valid_row(j) || j->offset >= j->valid_row;
+}
+
+void func_dma_segment(const struct dma_job *j, struct dma_segment *s) {
+  s->fill = func_dma_peek_fill(j);
+  s->error = s->writing = false;
+  s->src = row_address(j->src, j->src_stride, j->index) + j->offset;
+  s->dst = row_address(j->dst, j->dst_stride, j->index) + j->offset;
+  s->phase = j->offset;
+  uint32_t end = s->fill ? j->row_bytes : j->valid_row;
+  s->bytes = least(end - j->offset, DMA_BURST_BYTES);
+  if (j->dst_space == TPU_SPACE_HBM)
+    s->bytes = least(s->bytes, DMA_BURST_BOUNDARY - s->dst % DMA_BURST_BOUNDARY);
+  if (!s->fill && j->src_space == TPU_SPACE_HBM)
+    s->bytes = least(s->bytes, DMA_BURST_BOUNDARY - s->src % DMA_BURST_BOUNDARY);
+}
+
+void func_dma_step(struct dma_job *j, uint32_t bytes) {
+  j->offset += bytes;
+  if (j->offset < j->row_bytes)
+    return;
+  j->offset = 0;
+  for (uint32_t d = 0; d < 3; d++) {
+    if (++j->index[d] < j->count[d])
+      return;
+    j->index[d] = 0;
+  }
+  j->walked = true;
+}
+
+/* ---- moving data ------------------------------------------------------------------------------------------
+ */
+
+static uint8_t *local_memory(struct tpu_model *m, uint32_t space) {
+  return space == TPU_SPACE_VMEM ? m->memory.vmem : m->memory.smem;
+}
+
+void func_dma_read(struct tpu_model *m, const struct dma_job *j, struct dma_segment *s) {
+  if (s->fill) {
+    for (uint32_t i = 0; i < s->bytes; i++)
+      s->data[i] = (uint8_t)(j->pattern >> (8 * ((s->phase + i) % 4)));
+  } else if (j->src_space == TPU_SPACE_HBM) {
+    s->error = m->host.mem_read(m->host.opaque, s->src, s->data, s->bytes) != 0;
+  } else {
+    memcpy(s->data, local_memory(m, j->src_space) + s->src, s->bytes);
+  }
+}
+
+bool func_dma_write(struct tpu_model *m, const struct dma_job *j, const struct dma_segment *s) {
+  if (j->dst_space == TPU_SPACE_HBM)
+    return m->host.mem_write(m->host.opaque, s->dst, s->data, s->bytes) == 0;
+  memcpy(local_memory(m, j->dst_space) + s->dst, s->data, s->bytes);
+  return true;
+}
+
+struct tpu_fault func_dma_bus_fault(const struct tpu_model *m, bool write, uint32_t address) {
+  return (struct tpu_fault){
+      .code = TPU_ERROR_BUS, .detail0 = write, .detail1 = address - address % m->config->hbm_port_bytes};
+}
+
+bool func_dma_instant(struct tpu_model *m, struct dma_job *j, uint32_t limit, struct tpu_fault *fault) {
+  struct dma_segment s;
+  for (; limit > 0 && !j->walked; limit--) {
+    func_dma_segment(j, &s);
+    func_dma_read(m, j, &s);
+    bool failed = s.error || !func_dma_write(m, j, &s);
+    if (failed) {
+      *fault = func_dma_bus_fault(m, !s.error, s.error ? s.src : s.dst);
+      return true;
+    }
+    func_dma_step(j, s.bytes);
+  }
+  return j->walked;
+}

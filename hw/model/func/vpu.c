@@ -253,8 +253,7 @@ static const uint32_t *source(const struct context *x, uint32_t number, bool sca
   *vreg = scalar ? NO_VREG : number;
   if (!scalar)
     return x->vpu->vreg[number].word;
-  for (uint32_t i = 0; i < TPU_VPU_SUBLANES * x->config->lanes; i++)
-    buffer->word[i] = x->vpu->scalar[number & 7];
+  tpu_vpu_fill(buffer->word, x->vpu->scalar[number & 7], TPU_VPU_SUBLANES * x->config->lanes);
   return buffer->word;
 }
 
@@ -328,31 +327,60 @@ static uint32_t fill_value(uint32_t fill, bool i32) {
   return i32 ? i32_fill[fill] : f32_fill[fill];
 }
 
+/* Sublanes side by side, as elements of the type in memory. */
+struct packed {
+  uint8_t bytes[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES * 4];
+};
+
+/* Rows are short and of few lengths: constant lengths spare the calls. */
+static void copy_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  switch (bytes) {
+  case 64:
+    memcpy(to, from, 64);
+    break;
+  case 32:
+    memcpy(to, from, 32);
+    break;
+  case 16:
+    memcpy(to, from, 16);
+    break;
+  default:
+    memcpy(to, from, bytes);
+    break;
+  }
+}
+
 static void execute_load(const struct context *x, uint64_t instruction) {
   struct tpu_vpu *vpu = x->vpu;
   struct memory_operand m;
+  struct packed packed;
+  struct tpu_vreg loaded;
   uint32_t lanes = x->config->lanes, vd = FIELD(instruction, VD), s;
   if (!decode_memory(x, instruction, &m)) {
     fail_illegal(vpu, instruction);
     return;
   }
-  uint32_t fill = fill_value(FIELD(instruction, FILL), m.i32);
-  uint32_t *d = vpu->vreg[vd].word;
-  for (s = 0; s < m.mask.rows; s++, d += lanes) {
+  for (s = 0; s < m.mask.rows; s++) {
     const uint8_t *from = sublane_bytes(x, &m, s);
     if (from == NULL)
       break;
-    tpu_vpu_widen(d, from, m.dtype, m.i32, m.column ? 1 : m.mask.columns);
-    for (uint32_t l = 1; m.column && l < m.mask.columns; l++)
-      d[l] = d[0];
-    for (uint32_t l = m.mask.columns; l < lanes; l++)
-      d[l] = fill;
+    copy_row(packed.bytes + s * m.row_bytes, from, m.row_bytes);
   }
   report(x, &m, s, false);
   if (vpu->status != TPU_VPU_RUNNING)
     return;
-  for (uint32_t i = s * lanes; i < TPU_VPU_SUBLANES * lanes; i++)
-    vpu->vreg[vd].word[i] = fill;
+  memset(packed.bytes + s * m.row_bytes, 0, (TPU_VPU_SUBLANES - s) * m.row_bytes);
+  uint32_t *d = vpu->vreg[vd].word;
+  if (m.column) {
+    tpu_vpu_widen(loaded.word, packed.bytes, m.dtype, m.i32, TPU_VPU_SUBLANES);
+    tpu_vpu_broadcast(d, loaded.word, lanes);
+  } else {
+    tpu_vpu_widen(d, packed.bytes, m.dtype, m.i32, TPU_VPU_SUBLANES * lanes);
+  }
+  if (m.mask.rows < TPU_VPU_SUBLANES || m.mask.columns < lanes) {
+    tpu_vpu_fill(loaded.word, fill_value(FIELD(instruction, FILL), m.i32), TPU_VPU_SUBLANES * lanes);
+    tpu_vpu_mask(d, d, loaded.word, lanes, m.mask.rows, m.mask.columns);
+  }
   vpu->bytes += (uint64_t)m.mask.rows * m.row_bytes;
   account(vpu, PIPE_LOAD, (const uint32_t[3]){NO_VREG, NO_VREG, NO_VREG}, vd, TIME_VPU_LOAD);
   vpu->pc++;
@@ -361,18 +389,26 @@ static void execute_load(const struct context *x, uint64_t instruction) {
 static void execute_store(const struct context *x, uint64_t instruction) {
   struct tpu_vpu *vpu = x->vpu;
   struct memory_operand m;
+  struct packed packed;
   struct tpu_vreg buffer;
-  uint32_t vreg, s;
+  uint32_t vreg, s, lanes = x->config->lanes, column[TPU_VPU_SUBLANES];
   if (!decode_memory(x, instruction, &m)) {
     fail_illegal(vpu, instruction);
     return;
   }
   const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg, &buffer);
-  for (s = 0; s < m.mask.rows; s++, a += x->config->lanes) {
+  if (m.column) {
+    for (s = 0; s < TPU_VPU_SUBLANES; s++)
+      column[s] = a[s * lanes];
+    tpu_vpu_narrow(packed.bytes, column, m.dtype, m.i32, TPU_VPU_SUBLANES);
+  } else {
+    tpu_vpu_narrow(packed.bytes, a, m.dtype, m.i32, TPU_VPU_SUBLANES * lanes);
+  }
+  for (s = 0; s < m.mask.rows; s++) {
     uint8_t *to = sublane_bytes(x, &m, s);
     if (to == NULL)
       break;
-    tpu_vpu_narrow(to, a, m.dtype, m.i32, m.column ? 1 : m.mask.columns);
+    copy_row(to, packed.bytes + s * m.row_bytes, m.column ? m.size : m.size * m.mask.columns);
   }
   report(x, &m, s, true);
   if (vpu->status != TPU_VPU_RUNNING)
@@ -384,24 +420,15 @@ static void execute_store(const struct context *x, uint64_t instruction) {
 
 /* ---- registers ---------------------------------------------------------------------------------------- */
 
-static void select_by_mask(const struct context *x, uint64_t instruction, uint32_t *d, const uint32_t *a,
-                           const uint32_t *b) {
-  struct mask mask = mask_of(x, instruction);
-  uint32_t lanes = x->config->lanes;
-  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
-    for (uint32_t l = 0; l < lanes; l++)
-      d[s * lanes + l] = s < mask.rows && l < mask.columns ? a[s * lanes + l] : b[s * lanes + l];
-}
-
 /* CONST, IOTA_LANE, IOTA_SUB: nothing is read. */
 static void generate(const struct context *x, uint64_t instruction, uint32_t *d) {
   uint32_t op = FIELD(instruction, OP), lanes = x->config->lanes;
-  uint32_t row = row_base(x->vpu, instruction), column = column_base(x, instruction);
-  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
-    for (uint32_t l = 0; l < lanes; l++)
-      d[s * lanes + l] = op == TPU_VOP_CONST       ? (uint32_t)(instruction >> 32)
-                         : op == TPU_VOP_IOTA_LANE ? column + l
-                                                   : row + s;
+  if (op == TPU_VOP_CONST)
+    tpu_vpu_fill(d, (uint32_t)(instruction >> 32), TPU_VPU_SUBLANES * lanes);
+  else if (op == TPU_VOP_IOTA_LANE)
+    tpu_vpu_ramp(d, lanes, column_base(x, instruction), 0, 1);
+  else
+    tpu_vpu_ramp(d, lanes, row_base(x->vpu, instruction), 1, 0);
 }
 
 static bool is_reduction(uint32_t op) {
@@ -435,8 +462,9 @@ static bool execute_register(const struct context *x, uint64_t instruction) {
         vreg[1] = NO_VREG;
       if (op != TPU_VOP_SEL && op != TPU_VOP_FMA)
         vreg[2] = NO_VREG;
+      struct mask mask = mask_of(x, instruction);
       if (op == TPU_VOP_SELM)
-        select_by_mask(x, instruction, d, a, b);
+        tpu_vpu_mask(d, a, b, lanes, mask.rows, mask.columns);
       else if (!tpu_vpu_elementwise(op, d, a, b, c, TPU_VPU_SUBLANES * lanes))
         return false;
     }

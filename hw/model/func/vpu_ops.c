@@ -115,57 +115,117 @@ static struct reduction reduction_of(uint32_t op) {
 }
 
 /* The level of a tree that carries (value, index); on equal values the lower index stays. */
-static void argmax_level(int32_t *value, uint32_t *index, uint32_t n) {
+static inline void argmax_level(uint32_t *value, uint32_t *index, uint32_t n) {
+#pragma GCC ivdep
   for (uint32_t i = 0; i < n; i++) {
-    int32_t right = value[i + n];
-    uint32_t right_index = index[i + n];
-    bool wins = right > value[i] || (right == value[i] && right_index < index[i]);
-    value[i] = wins ? right : value[i];
-    index[i] = wins ? right_index : index[i];
+    int32_t left = (int32_t)value[i], right = (int32_t)value[i + n];
+    uint32_t wins = num_mask(right > left) | (num_mask(right == left) & num_mask(index[i + n] < index[i]));
+    value[i] = num_pick(wins, value[i + n], value[i]);
+    index[i] = num_pick(wins, index[i + n], index[i]);
   }
 }
 
-/* f32 values as integers in the order of argmax: NaNs above everything and equal to each other. */
-static void argmax_keys(uint32_t *x, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    x[i] = num_nan1(x[i]) ? UINT32_C(0x7fffffff) : (uint32_t)num_order1(x[i]);
+/*
+ * Reduces `count` groups of `width` words to the first group, with the index instead of the value. f32 values
+ * become integers of the same order first: NaNs above everything and equal to each other.
+ */
+NUM_CLONES
+void tpu_vpu_argmax(bool f32, uint32_t *x, uint32_t count, uint32_t width) {
+  uint32_t index[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES];
+  if (f32)
+    for (uint32_t i = 0; i < count * width; i++)
+      x[i] = num_nan1(x[i]) ? UINT32_C(0x7fffffff) : (uint32_t)num_order1(x[i]);
+  for (uint32_t k = 0; k < count; k++)
+    for (uint32_t i = 0; i < width; i++)
+      index[k * width + i] = k;
+  for (uint32_t h = count / 2; h > 0; h /= 2)
+    argmax_level(x, index, h * width);
+  memcpy(x, index, width * sizeof *x);
 }
 
 /* Reduces `count` groups of `width` words to the first group. */
 static void tree(uint32_t op, bool f32, uint32_t *x, uint32_t count, uint32_t width) {
-  uint32_t index[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES];
-  if (op != ARGMAX) {
+  if (op == ARGMAX)
+    tpu_vpu_argmax(f32, x, count, width);
+  else
     for (uint32_t h = count / 2; h > 0; h /= 2)
       tpu_vpu_elementwise(op, x, x, x + h * width, x, h * width);
-    return;
+}
+
+/* t[l x 8 + s] = x[s x lanes + l]; lanes is a constant in each copy. */
+static inline __attribute__((always_inline)) void transpose(uint32_t *restrict t, const uint32_t *restrict x,
+                                                            const uint32_t lanes) {
+#pragma GCC unroll 16
+  for (uint32_t l = 0; l < lanes; l++)
+#pragma GCC unroll 8
+    for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
+      t[l * TPU_VPU_SUBLANES + s] = x[s * lanes + l];
+}
+
+static void transpose_any(uint32_t *restrict t, const uint32_t *restrict x, uint32_t lanes) {
+  if (lanes == 16)
+    transpose(t, x, 16);
+  else if (lanes == 8)
+    transpose(t, x, 8);
+  else
+    transpose(t, x, 4);
+}
+
+/* Lanes are a power of two: the position of word i of a VREG without a division or a short inner loop. */
+static inline uint32_t lane_shift(uint32_t lanes) {
+  return lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
+}
+
+NUM_CLONES
+void tpu_vpu_mask(uint32_t *d, const uint32_t *yes, const uint32_t *no, uint32_t lanes, uint32_t rows,
+                  uint32_t columns) {
+  uint32_t shift = lane_shift(lanes);
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < TPU_VPU_SUBLANES * lanes; i++) {
+    uint32_t inside = num_mask(i >> shift < rows) & num_mask((i & (lanes - 1)) < columns);
+    d[i] = num_pick(inside, yes[i], no[i]);
   }
-  if (f32)
-    argmax_keys(x, count * width);
-  for (uint32_t i = 0; i < count * width; i++)
-    index[i] = i / width;
-  for (uint32_t h = count / 2; h > 0; h /= 2)
-    argmax_level((int32_t *)x, index, h * width);
-  memcpy(x, index, width * sizeof *x);
+}
+
+NUM_CLONES
+void tpu_vpu_ramp(uint32_t *d, uint32_t lanes, uint32_t base, uint32_t row_step, uint32_t lane_step) {
+  uint32_t shift = lane_shift(lanes);
+  for (uint32_t i = 0; i < TPU_VPU_SUBLANES * lanes; i++)
+    d[i] = base + (i >> shift) * row_step + (i & (lanes - 1)) * lane_step;
+}
+
+NUM_CLONES
+void tpu_vpu_fill(uint32_t *d, uint32_t value, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    d[i] = value;
+}
+
+void tpu_vpu_broadcast(uint32_t *d, const uint32_t *column, uint32_t lanes) {
+  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++, d += lanes)
+    for (uint32_t l = 0; l < lanes; l += 4)
+      d[l] = d[l + 1] = d[l + 2] = d[l + 3] = column[s];
 }
 
 void tpu_vpu_reduce(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t lanes, uint32_t rows,
                     uint32_t columns) {
   struct reduction reduction = reduction_of(op);
-  bool over_lanes = op < TPU_VOP_RS_FSUM;
   bool f32 = (op & 7) < 4;
-  uint32_t x[TPU_VPU_MAX_LANES * TPU_VPU_SUBLANES];
-  /* Word s x lanes + l, or l x 8 + s: what is reduced is the slower index. */
-  uint32_t to_sublane = over_lanes ? 1 : lanes, to_lane = over_lanes ? TPU_VPU_SUBLANES : 1;
-  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
-    for (uint32_t l = 0; l < lanes; l++)
-      x[s * to_sublane + l * to_lane] = s < rows && l < columns ? a[s * lanes + l] : reduction.identity;
-  if (over_lanes)
-    tree(reduction.op, f32, x, lanes, TPU_VPU_SUBLANES);
-  else
-    tree(reduction.op, f32, x, TPU_VPU_SUBLANES, lanes);
-  for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
-    for (uint32_t l = 0; l < lanes; l++)
-      d[s * lanes + l] = x[over_lanes ? s : l];
+  struct tpu_vreg x, t;
+  if (rows < TPU_VPU_SUBLANES || columns < lanes) {
+    tpu_vpu_fill(t.word, reduction.identity, TPU_VPU_SUBLANES * lanes);
+    tpu_vpu_mask(x.word, a, t.word, lanes, rows, columns);
+  } else {
+    memcpy(&x, a, TPU_VPU_SUBLANES * lanes * sizeof *a);
+  }
+  if (op >= TPU_VOP_RS_FSUM) {
+    tree(reduction.op, f32, x.word, TPU_VPU_SUBLANES, lanes);
+    for (uint32_t s = 0; s < TPU_VPU_SUBLANES; s++)
+      memcpy(d + s * lanes, &x, lanes * sizeof *d);
+    return;
+  }
+  transpose_any(t.word, x.word, lanes);
+  tree(reduction.op, f32, t.word, lanes, TPU_VPU_SUBLANES);
+  tpu_vpu_broadcast(d, t.word, lanes);
 }
 
 /* ---- narrow types ------------------------------------------------------------------------------------- */
@@ -177,7 +237,7 @@ void tpu_vpu_reduce(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t lanes,
 
 NUM_CLONES
 void tpu_vpu_widen(uint32_t *d, const uint8_t *memory, enum tpu_vmem_dtype dtype, bool i32, uint32_t n) {
-  uint16_t half[TPU_VPU_MAX_LANES];
+  uint16_t half[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES];
   const int8_t *i8 = (const int8_t *)memory;
   switch (dtype) {
   case TPU_VMEM_DTYPE_W32:
@@ -209,7 +269,7 @@ void tpu_vpu_widen(uint32_t *d, const uint8_t *memory, enum tpu_vmem_dtype dtype
 
 NUM_CLONES
 void tpu_vpu_narrow(uint8_t *memory, const uint32_t *a, enum tpu_vmem_dtype dtype, bool i32, uint32_t n) {
-  uint16_t half[TPU_VPU_MAX_LANES];
+  uint16_t half[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES];
   switch (dtype) {
   case TPU_VMEM_DTYPE_W32:
     memcpy(memory, a, 4 * n);

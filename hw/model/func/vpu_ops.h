@@ -23,7 +23,20 @@ bool tpu_vpu_elementwise(uint32_t op, uint32_t *d, const uint32_t *a, const uint
 void tpu_vpu_reduce(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t lanes, uint32_t rows,
                     uint32_t columns);
 
-/* n elements of a type in memory to registers, and back. Nothing needs to be aligned. */
+/* d = yes in the first `rows` sublanes and `columns` lanes, else no. d may be a source. */
+void tpu_vpu_mask(uint32_t *d, const uint32_t *yes, const uint32_t *no, uint32_t lanes, uint32_t rows,
+                  uint32_t columns);
+/* Word (s, l) of d = base + s x row_step + l x lane_step. */
+void tpu_vpu_ramp(uint32_t *d, uint32_t lanes, uint32_t base, uint32_t row_step, uint32_t lane_step);
+/* d[i] = value for i < n. */
+void tpu_vpu_fill(uint32_t *d, uint32_t value, uint32_t n);
+/* Word (s, l) of d = column[s]. */
+void tpu_vpu_broadcast(uint32_t *d, const uint32_t *column, uint32_t lanes);
+/* TPU_VOP_*ARGMAX on `count` groups of `width` words: the first group becomes the index. Private to
+ * vpu_ops.c. */
+void tpu_vpu_argmax(bool f32, uint32_t *x, uint32_t count, uint32_t width);
+
+/* n elements, at most a VREG, of a type in memory to registers, and back. Nothing needs to be aligned. */
 void tpu_vpu_widen(uint32_t *d, const uint8_t *memory, enum tpu_vmem_dtype dtype, bool i32, uint32_t n);
 void tpu_vpu_narrow(uint8_t *memory, const uint32_t *a, enum tpu_vmem_dtype dtype, bool i32, uint32_t n);
 

@@ -199,7 +199,7 @@ module tpu_ctrl
     hwif_in.CYCLE_LO.value.next = cycle_i[31:0];
     hwif_in.CYCLE_HI.value.next = cycle_high_q;
     hwif_in.ERROR.code.next = error_q.code;
-    hwif_in.ERROR.queue.next = error_q.agent;
+    hwif_in.ERROR.queue_.next = error_q.agent;
     hwif_in.ERROR.valid.next = error_q.valid;
     hwif_in.ERROR_TAG.tag.next = error_q.tag;
     hwif_in.ERROR_DETAIL0.value.next = error_q.detail0;

@@ -137,7 +137,7 @@ module tpu_ctrl_regs (
             struct {
                 logic next;
                 logic load_next;
-            } abort;
+            } abort_;
             struct {
                 logic next;
                 logic load_next;
@@ -256,7 +256,7 @@ module tpu_ctrl_regs (
         struct {
             struct {
                 logic value;
-            } abort;
+            } abort_;
             struct {
                 logic value;
             } soft_reset;
@@ -347,32 +347,32 @@ module tpu_ctrl_regs (
     } field_storage_t;
     field_storage_t field_storage;
 
-    // Field: tpu_ctrl.CTRL.abort
+    // Field: tpu_ctrl.CTRL.abort_
     always_comb begin
         automatic logic [0:0] next_c;
         automatic logic load_next_c;
-        next_c = field_storage.CTRL.abort.value;
+        next_c = field_storage.CTRL.abort_.value;
         load_next_c = '0;
         if(decoded_reg_strb.CTRL && decoded_req_is_wr) begin // SW write
-            next_c = (field_storage.CTRL.abort.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            next_c = (field_storage.CTRL.abort_.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
             load_next_c = '1;
         end else begin // singlepulse clears back to 0
             next_c = '0;
             load_next_c = '1;
         end
-        field_combo.CTRL.abort.next = next_c;
-        field_combo.CTRL.abort.load_next = load_next_c;
+        field_combo.CTRL.abort_.next = next_c;
+        field_combo.CTRL.abort_.load_next = load_next_c;
     end
     always_ff @(posedge clk) begin
         if(rst) begin
-            field_storage.CTRL.abort.value <= 1'h0;
+            field_storage.CTRL.abort_.value <= 1'h0;
         end else begin
-            if(field_combo.CTRL.abort.load_next) begin
-                field_storage.CTRL.abort.value <= field_combo.CTRL.abort.next;
+            if(field_combo.CTRL.abort_.load_next) begin
+                field_storage.CTRL.abort_.value <= field_combo.CTRL.abort_.next;
             end
         end
     end
-    assign hwif_out.CTRL.abort.value = field_storage.CTRL.abort.value;
+    assign hwif_out.CTRL.abort_.value = field_storage.CTRL.abort_.value;
     // Field: tpu_ctrl.CTRL.soft_reset
     always_comb begin
         automatic logic [0:0] next_c;
@@ -1037,7 +1037,7 @@ module tpu_ctrl_regs (
         end
         if(rd_mux_addr == 7'h30) begin
             readback_data_var[7:0] = hwif_in.ERROR.code.next;
-            readback_data_var[11:8] = hwif_in.ERROR.queue.next;
+            readback_data_var[11:8] = hwif_in.ERROR.queue_.next;
             readback_data_var[31] = hwif_in.ERROR.valid.next;
         end
         if(rd_mux_addr == 7'h34) begin

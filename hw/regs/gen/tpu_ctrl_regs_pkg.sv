@@ -135,7 +135,7 @@ package tpu_ctrl_regs_pkg;
 
     typedef struct {
         logic [3:0] next;
-    } tpu_ctrl__ERROR__queue__in_t;
+    } tpu_ctrl__ERROR__queue___in_t;
 
     typedef struct {
         logic next;
@@ -143,7 +143,7 @@ package tpu_ctrl_regs_pkg;
 
     typedef struct {
         tpu_ctrl__ERROR__code__in_t code;
-        tpu_ctrl__ERROR__queue__in_t queue;
+        tpu_ctrl__ERROR__queue___in_t queue_;
         tpu_ctrl__ERROR__valid__in_t valid;
     } tpu_ctrl__ERROR__in_t;
 
@@ -186,7 +186,7 @@ package tpu_ctrl_regs_pkg;
 
     typedef struct {
         logic value;
-    } tpu_ctrl__CTRL__abort__out_t;
+    } tpu_ctrl__CTRL__abort___out_t;
 
     typedef struct {
         logic value;
@@ -201,7 +201,7 @@ package tpu_ctrl_regs_pkg;
     } tpu_ctrl__CTRL__clear_counters__out_t;
 
     typedef struct {
-        tpu_ctrl__CTRL__abort__out_t abort;
+        tpu_ctrl__CTRL__abort___out_t abort_;
         tpu_ctrl__CTRL__soft_reset__out_t soft_reset;
         tpu_ctrl__CTRL__latch_counters__out_t latch_counters;
         tpu_ctrl__CTRL__clear_counters__out_t clear_counters;

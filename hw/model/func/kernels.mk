@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Sources of the functional model's arithmetic and the compiler flags they need. Include with
-# KERNELS_DIR set to this folder.
+# KERNELS_DIR set to this folder. NUM_SRCS is for tests and tools that want the numbers alone: num_ref one
+# value at a time, num.c as loops.
 #
 # -ffp-contract=off   a multiply and an add round twice (gcc's default would fuse them)
 # -fno-math-errno, -fno-trapping-math
@@ -13,4 +14,5 @@
 # flushes in code, which is what other hosts do.
 KERNELS_CFLAGS := -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
                   -Wall -Wextra -Werror
-KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c mxu.c vpu.c vpu_ops.c)
+KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,mxu.c vpu.c vpu_ops.c)
+NUM_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c)

@@ -2,9 +2,9 @@
 /*
  * DMA: decode, start checks, and the walk of a descriptor in segments.
  *
- * A segment is a piece of one row that is contiguous on both sides, one burst on each (contract section 4);
+ * A segment is a piece of one row that is contiguous on both sides and one burst on its source side;
  * rows past the valid extents and the rest of a row past VALID_ROW become segments of pattern. The same walk
- * serves all timings: dma_ports.c gives segments times on the memory ports, func_dma_instant() moves them at
+ * serves all timings: dma_time.c gives segments their times on the way, func_dma_instant() moves them at
  * once.
  */
 #include "dma.h"
@@ -123,17 +123,13 @@ bool func_dma_peek_fill(const struct dma_job *j) {
 }
 
 void func_dma_segment(const struct dma_job *j, struct dma_segment *s) {
-  s->fill = func_dma_peek_fill(j);
-  s->error = s->writing = false;
+  s->fill = !in_valid_row(j) || j->offset >= j->valid_row;
+  s->error = false;
   s->src = row_address(j->src, j->src_stride, j->index) + j->offset;
   s->dst = row_address(j->dst, j->dst_stride, j->index) + j->offset;
   s->phase = j->offset;
-  uint32_t end = s->fill ? j->row_bytes : j->valid_row;
-  s->bytes = least(end - j->offset, DMA_BURST_BYTES);
-  if (j->dst_space == TPU_SPACE_HBM)
-    s->bytes = least(s->bytes, DMA_BURST_BOUNDARY - s->dst % DMA_BURST_BOUNDARY);
-  if (!s->fill && j->src_space == TPU_SPACE_HBM)
-    s->bytes = least(s->bytes, DMA_BURST_BOUNDARY - s->src % DMA_BURST_BOUNDARY);
+  uint32_t rest = (s->fill ? j->row_bytes : j->valid_row) - j->offset;
+  s->bytes = least(rest, DMA_BURST_BYTES - (s->fill ? s->dst : s->src) % DMA_BURST_BYTES);
 }
 
 void func_dma_step(struct dma_job *j, uint32_t bytes) {
@@ -167,16 +163,35 @@ void func_dma_read(struct tpu_model *m, const struct dma_job *j, struct dma_segm
   }
 }
 
-bool func_dma_write(struct tpu_model *m, const struct dma_job *j, const struct dma_segment *s) {
-  if (j->dst_space == TPU_SPACE_HBM)
-    return m->host.mem_write(m->host.opaque, s->dst, s->data, s->bytes) == 0;
-  memcpy(local_memory(m, j->dst_space) + s->dst, s->data, s->bytes);
+static struct tpu_fault bus_fault(const struct tpu_model *m, bool write, uint32_t address) {
+  return (struct tpu_fault){
+      .code = TPU_ERROR_BUS, .detail0 = write, .detail1 = address - address % m->config->hbm_port_bytes};
+}
+
+/* To HBM in bursts: one, or two if the segment crosses a page. */
+static bool write_hbm(struct tpu_model *m, const struct dma_segment *s, struct tpu_fault *fault) {
+  for (uint32_t done = 0; done < s->bytes;) {
+    uint32_t at = s->dst + done;
+    uint32_t n = least(s->bytes - done, DMA_PAGE_BYTES - at % DMA_PAGE_BYTES);
+    if (m->host.mem_write(m->host.opaque, at, s->data + done, n) != 0) {
+      *fault = bus_fault(m, true, at);
+      return false;
+    }
+    done += n;
+  }
   return true;
 }
 
-struct tpu_fault func_dma_bus_fault(const struct tpu_model *m, bool write, uint32_t address) {
-  return (struct tpu_fault){
-      .code = TPU_ERROR_BUS, .detail0 = write, .detail1 = address - address % m->config->hbm_port_bytes};
+bool func_dma_write(struct tpu_model *m, const struct dma_job *j, const struct dma_segment *s,
+                    struct tpu_fault *fault) {
+  if (s->error) {
+    *fault = bus_fault(m, false, s->src);
+    return false;
+  }
+  if (j->dst_space == TPU_SPACE_HBM)
+    return write_hbm(m, s, fault);
+  memcpy(local_memory(m, j->dst_space) + s->dst, s->data, s->bytes);
+  return true;
 }
 
 bool func_dma_instant(struct tpu_model *m, struct dma_job *j, uint32_t limit, struct tpu_fault *fault) {
@@ -184,11 +199,8 @@ bool func_dma_instant(struct tpu_model *m, struct dma_job *j, uint32_t limit, st
   for (; limit > 0 && !j->walked; limit--) {
     func_dma_segment(j, &s);
     func_dma_read(m, j, &s);
-    bool failed = s.error || !func_dma_write(m, j, &s);
-    if (failed) {
-      *fault = func_dma_bus_fault(m, !s.error, s.error ? s.src : s.dst);
+    if (!func_dma_write(m, j, &s, fault))
       return true;
-    }
     func_dma_step(j, s.bytes);
   }
   return j->walked;

@@ -46,12 +46,16 @@ bool func_engine_ready(const struct tpu_model *m, uint32_t queue, uint64_t *at) 
     return false;
   for (uint32_t i = 0; i < q->fly_count; i++)
     if (q->flying[(q->fly_head + i) % MAX_FLYING].fault.code != TPU_ERROR_NONE)
-      return false; /* its queue halts when the commands before it are complete */
-  if (queue == TPU_QUEUE_MXU && annotated(m) && m->state.mxu.take_at > m->state.cycle) {
-    *at = m->state.mxu.take_at;
-    return false;
-  }
-  return true;
+      return false;  /* its queue halts when the commands before it are complete */
+  uint64_t open = 0; /* the engine's own pace */
+  if (annotated(m) && queue == TPU_QUEUE_MXU)
+    open = m->state.mxu.take_at;
+  else if (annotated(m) && queue < CHANNELS && q->fly_count > 0)
+    open = q->flying[(q->fly_head + q->fly_count - 1) % MAX_FLYING].dma.checked_at + 1;
+  if (open <= m->state.cycle)
+    return true;
+  *at = open;
+  return false;
 }
 
 static void time_mxu(struct tpu_model *m, struct flying *f) {

@@ -225,15 +225,12 @@ static uint32_t counter_word(const struct tpu_model *m, uint32_t offset) {
 
 #define SEM_END (TPU_REG_SEM_MODE(0) + 4u * TPU_REG_SEM_MODE_COUNT)
 
-static bool sem_value_access(struct tpu_model *m, struct access *a, uint32_t sem) {
-  if (!a->write) {
-    func_late_semaphore(m, sem);
-    a->value = m->state.sem[sem];
-    return true;
-  }
+/* The checks of a write to SEM_VALUE or SEM_MODE. */
+static bool sem_writable(struct tpu_model *m, struct access *a, bool lacking) {
+  if (lacking)
+    return absent(m, a);
   if (!func_idle(m))
     return reject(m, TPU_ERROR_SEM_BUSY, a->offset, a->value);
-  m->state.sem[sem] = a->value;
   return true;
 }
 
@@ -246,10 +243,8 @@ static bool sem_mode_access(struct tpu_model *m, struct access *a, uint32_t half
     a->value = (uint32_t)(m->state.sem_ticket >> (32 * half));
     return true;
   }
-  if (a->value & ~present)
-    return absent(m, a);
-  if (!func_idle(m))
-    return reject(m, TPU_ERROR_SEM_BUSY, a->offset, a->value);
+  if (!sem_writable(m, a, a->value & ~present))
+    return false;
   m->state.sem_ticket &= ~(UINT64_C(0xffffffff) << (32 * half));
   m->state.sem_ticket |= (uint64_t)a->value << (32 * half);
   return true;
@@ -258,23 +253,32 @@ static bool sem_mode_access(struct tpu_model *m, struct access *a, uint32_t half
 static bool sem_access(struct tpu_model *m, struct access *a) {
   uint32_t sem = a->offset % 0x100 / 4;
   uint32_t array = a->offset & ~0xffu;
+  bool there = sem < m->config->semaphores;
   if (array == TPU_REG_SEM_MODE(0))
     return sem_mode_access(m, a, sem);
   if (!a->write && array != TPU_REG_SEM_VALUE(0))
     return bad_access(m, a);
-  if (sem >= m->config->semaphores) {
-    if (a->write && a->value != 0)
-      return absent(m, a);
-    a->value = 0;
+  if (!a->write) {
+    if (there)
+      func_late_semaphore(m, sem);
+    a->value = there ? m->state.sem[sem] : 0;
     return true;
   }
-  if (array == TPU_REG_SEM_VALUE(0))
-    return sem_value_access(m, a, sem);
+  bool lacking = !there && a->value != 0;
+  if (array == TPU_REG_SEM_VALUE(0)) {
+    if (!sem_writable(m, a, lacking))
+      return false;
+    if (there)
+      m->state.sem[sem] = a->value;
+    return true;
+  }
+  if (!there)
+    return lacking ? absent(m, a) : true;
   if (array == TPU_REG_SEM_SIGNAL(0)) {
     func_sem_signal(m, sem, a->value, TPU_QUEUE_SCALAR, 0);
-  } else { /* SEM_TAKE */
-    if (func_is_ticket(m, sem))
-      return bad_access(m, a);
+  } else if (func_is_ticket(m, sem)) { /* SEM_TAKE */
+    return bad_access(m, a);
+  } else {
     func_late_semaphore(m, sem);
     func_sem_take(m, sem, a->value);
   }
@@ -345,8 +349,12 @@ static uint32_t stage_bits(uint32_t queue, uint32_t offset) {
   return queue == TPU_QUEUE_VPU ? vpu_bits(offset) : dma_bits(offset);
 }
 
-/* Does a value of WAITS, SIGNALS or MODE use what the configuration lacks? */
+/* Does a value of a queue's register use what the configuration lacks? */
 static bool uses_absent(const struct tpu_config *c, uint32_t queue, uint32_t offset, uint32_t value) {
+  if (!func_unit_present(c, queue))
+    return value != 0;
+  if (offset >= TPU_Q_WAIT_AMOUNT(0) && offset < TPU_Q_WAIT_AMOUNT(WAITS))
+    return (offset - TPU_Q_WAIT_AMOUNT(0)) / 4 >= c->waits && value != 0;
   if (offset == TPU_Q_WAITS || offset == TPU_Q_SIGNALS) {
     uint32_t limit = offset == TPU_Q_WAITS ? c->waits : c->signals;
     uint32_t fields = offset == TPU_Q_WAITS ? WAITS : SIGNALS;
@@ -374,6 +382,8 @@ static bool stage_access(struct tpu_model *m, struct access *a) {
     if (offset == TPU_Q_GO)
       func_late_queue(m, queue);
     a->value = offset == TPU_Q_GO ? func_free_slots(m, queue) : m->state.stage[queue][offset / 4];
+    if (!func_unit_present(m->config, queue))
+      a->value = 0;
     return true;
   }
   if (offset == TPU_Q_GO) {
@@ -384,7 +394,8 @@ static bool stage_access(struct tpu_model *m, struct access *a) {
     return reject(m, TPU_ERROR_BAD_FIELD, offset, a->value);
   if (uses_absent(m->config, queue, offset, a->value))
     return absent(m, a);
-  m->state.stage[queue][offset / 4] = a->value;
+  if (func_unit_present(m->config, queue))
+    m->state.stage[queue][offset / 4] = a->value;
   return true;
 }
 
@@ -393,7 +404,7 @@ static bool stage_access(struct tpu_model *m, struct access *a) {
 
 static bool program_access(struct tpu_model *m, struct access *a) {
   uint32_t word = (a->offset - TPU_REG_VPROG(0)) / 4;
-  if (word / 2 >= m->config->vpu_program)
+  if (word / 2 >= m->config->vpu_program || !m->config->vpu_present)
     return bad_access(m, a);
   uint64_t *instruction = &m->program[word / 2];
   if (!a->write) {

@@ -59,37 +59,42 @@ struct dma_job {
   int32_t src_stride[3], dst_stride[3];
   uint32_t index[3], offset; /* next byte to move: row and byte offset in the row */
   bool walked;               /* the reader is through */
-  uint32_t segments;         /* read or being read, not yet written */
+  uint32_t segments;         /* issued, not yet landed */
+  uint64_t checked_at;       /* its start checks are through */
   uint64_t ready_at;         /* the reader may begin */
   uint64_t bytes;            /* that the whole command writes */
 };
 
-/* A piece of a row that moves at once: contiguous on both sides, one burst on each. */
+/* A piece of a row that moves at once, contiguous on both sides. */
 struct dma_segment {
-  bool fill, error, writing;
-  uint8_t slot; /* its command's place in the queue's flying[] */
+  bool fill, error;
+  uint8_t channel, slot; /* its command: place in the queue's flying[] */
   uint32_t src, dst, bytes, phase;
+  uint32_t src_beats, dst_beats;
   uint64_t first_data, last_data; /* cycles in which the source delivers */
-  uint64_t write_end;             /* while writing */
   uint8_t data[DMA_BURST_BYTES];
 };
 
-enum dma_source { SOURCE_HBM, SOURCE_LOCAL, SOURCE_FILL, SOURCES };
-enum dma_sink { SINK_HBM, SINK_LOCAL, SINKS };
+/* Moves segments in the order of their issue, a beat a cycle. One serves HBM sources, one the others. */
+enum { MOVER_HBM, MOVER_LOCAL, MOVERS };
 
-#define CHANNEL_SEGMENTS 64u /* at least DMA_OUTSTANDING + DMA_LOCAL_BURSTS + DMA_FILL_BURSTS */
+#define MOVER_SEGMENTS 32u /* at least dma_outstanding and DMA_LOCAL_SEGMENTS */
 
-struct dma_channel {
+struct dma_mover {
+  bool moving;         /* the oldest segment is being moved */
+  uint64_t begin, end; /* while moving: first cycle, cycle after the last */
   uint32_t head, count;
-  struct dma_segment segment[CHANNEL_SEGMENTS];
+  struct dma_segment segment[MOVER_SEGMENTS];
 };
 
 struct dma {
-  uint64_t next; /* cycle of the next event */
-  uint64_t source_free[SOURCES], sink_free[SINKS];
-  uint32_t source_last[SOURCES], sink_last[SINKS];        /* channel served last, for round robin */
-  uint32_t source_bursts[SOURCES], source_bytes[SOURCES]; /* read, not yet written */
-  struct dma_channel channel[CHANNELS];
+  uint64_t next;              /* cycle of the next event */
+  uint64_t issue_at;          /* the walker can issue again */
+  uint64_t read_free[MOVERS]; /* the source's data path is free again */
+  uint64_t write_free;        /* the HBM write port is */
+  uint32_t reserved_beats;    /* of the return buffer */
+  uint32_t last_channel;      /* that issued, for round robin */
+  struct dma_mover mover[MOVERS];
 };
 
 /* A started command. */
@@ -110,8 +115,7 @@ struct queue {
   uint32_t fly_head, fly_count;
   uint64_t look_at;  /* the head is looked at in this cycle */
   uint64_t front_at; /* not CYCLE: the effect of the oldest started command lands in this cycle */
-  bool waiting;      /* the head was looked at and a wait does not hold */
-  bool wait_traced;
+  bool waiting;      /* the head was looked at and a wait did not hold */
   bool halted;
 };
 
@@ -156,7 +160,7 @@ struct state {
   uint32_t trace_mark, scratch, hbm_latency, cycle_high;
   struct error_state error;
   uint32_t program_low; /* low word of the instruction being written */
-  bool aborting, abort_resets;
+  bool aborting;
   uint64_t abort_at;
 
   uint32_t sem[SEMAPHORES];
@@ -176,7 +180,7 @@ struct state {
 
 /* What the semaphores will change by at the end of the cycle being run. */
 struct sem_delta {
-  uint64_t touched; /* bit mask */
+  uint64_t touched, wakes; /* bit masks: changed, and changed by more than a start that consumes */
   uint64_t add[SEMAPHORES], take[SEMAPHORES];
   uint32_t queue[SEMAPHORES], tag[SEMAPHORES]; /* the first signaller */
 };
@@ -217,6 +221,8 @@ void func_flush_events(struct tpu_model *m);
  */
 
 void func_go(struct tpu_model *m, uint32_t queue, uint32_t tag);
+/* The configuration has what the queue is for. */
+bool func_unit_present(const struct tpu_config *config, uint32_t queue);
 uint32_t func_free_slots(const struct tpu_model *m, uint32_t queue);
 void func_sem_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t queue, uint32_t tag);
 void func_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount);
@@ -268,9 +274,7 @@ bool func_dma_check(const struct tpu_config *config, const uint32_t *args, const
 /* Start, and one cycle, of the annotated timing. */
 void func_dma_start(struct tpu_model *m, struct flying *f);
 void func_dma_run(struct tpu_model *m);
-/* Drops what the channel holds, after an error or for an abort. */
-void func_dma_drop(struct tpu_model *m, uint32_t channel);
-/* Finishes bursts on the bus for an abort; returns the cycle in which the last one ends. */
+/* Ends everything for an abort; bursts on the bus finish. Returns the cycle in which the last one ends. */
 uint64_t func_dma_drain(struct tpu_model *m);
 /* All other timings: moves up to `limit` segments at once. True: through, or failed with *fault. */
 bool func_dma_instant(struct tpu_model *m, struct dma_job *job, uint32_t limit, struct tpu_fault *fault);

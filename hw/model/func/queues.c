@@ -41,6 +41,7 @@ void func_sem_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_
   }
   d->add[sem] += amount;
   d->touched |= UINT64_C(1) << sem;
+  d->wakes |= UINT64_C(1) << sem;
   uint32_t shown = amount < 0xffffff ? (uint32_t)amount : 0xffffff;
   func_event(m, TPU_EVENT_SIGNAL, queue, tag, sem | shown << 8);
 }
@@ -55,11 +56,20 @@ static void take(struct tpu_model *m, uint32_t sem, uint32_t amount) {
   m->delta.touched |= UINT64_C(1) << sem;
 }
 
+/* Does the head of the queue wait for one of these? */
+static bool waits_for(const struct command *c, uint64_t sems) {
+  for (uint32_t i = 0; i < WAITS; i++)
+    if (wait_enabled(c->waits, i) && sems >> wait_sem(c->waits, i) & 1)
+      return true;
+  return false;
+}
+
 void func_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount) {
   if (amount > available(m, sem))
     func_error(m, TPU_ERROR_SEM_UNDERFLOW, TPU_QUEUE_SCALAR, 0, sem, available(m, sem));
   else
     take(m, sem, amount);
+  m->delta.wakes |= UINT64_C(1) << sem;
 }
 
 static bool wait_holds(const struct tpu_model *m, const struct command *c, uint32_t i) {
@@ -91,20 +101,16 @@ static void apply_one(struct tpu_model *m, uint32_t sem) {
 }
 
 void func_apply_semaphores(struct tpu_model *m) {
-  if (m->delta.touched == 0)
-    return;
-  for (uint32_t sem = 0; sem < m->config->semaphores; sem++)
-    if (m->delta.touched >> sem & 1)
+  struct sem_delta *d = &m->delta;
+  for (uint32_t sem = 0; d->touched >> sem != 0 && sem < SEMAPHORES; sem++)
+    if (d->touched >> sem & 1)
       apply_one(m, sem);
-  m->delta.touched = 0;
-  for (uint32_t i = 0; i < QUEUES; i++) {
+  for (uint32_t i = 0; i < QUEUES && d->wakes != 0; i++) {
     struct queue *q = &m->state.queue[i];
-    uint32_t sem;
-    if (q->waiting && waits_hold(m, &q->slot[q->head], &sem)) {
-      q->waiting = false;
+    if (q->waiting && waits_for(&q->slot[q->head], d->wakes))
       func_look(m, i, m->state.cycle + TIME_SEM_TO_START);
-    }
   }
+  d->touched = d->wakes = 0;
 }
 
 /* ---- GO ---------------------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ uint32_t func_free_slots(const struct tpu_model *m, uint32_t queue) {
   return m->config->queue_depth - m->state.queue[queue].count;
 }
 
-static bool unit_present(const struct tpu_config *c, uint32_t queue) {
+bool func_unit_present(const struct tpu_config *c, uint32_t queue) {
   switch (queue) {
   case TPU_QUEUE_MXU:
     return c->mxu_int8 || c->mxu_bf16;
@@ -151,7 +157,7 @@ void func_go(struct tpu_model *m, uint32_t queue, uint32_t tag) {
   uint32_t sem;
   if (m->state.error.valid || m->state.aborting)
     return;
-  if (!unit_present(m->config, queue)) {
+  if (!func_unit_present(m->config, queue)) {
     func_error(m, TPU_ERROR_UNIT_ABSENT, queue, tag, TPU_QUEUE_BASE(queue) + TPU_Q_GO, tag);
   } else if (duplicate_wait(stage[TPU_Q_WAITS / 4], &sem)) {
     func_error(m, TPU_ERROR_SEM_DUPLICATE, queue, tag, sem, 0);
@@ -171,7 +177,7 @@ void func_go(struct tpu_model *m, uint32_t queue, uint32_t tag) {
 
 void func_look(struct tpu_model *m, uint32_t queue, uint64_t at) {
   struct queue *q = &m->state.queue[queue];
-  if (q->count == 0 || q->halted || q->waiting)
+  if (q->count == 0 || q->halted)
     q->look_at = NEVER;
   else if (q->look_at == NEVER)
     q->look_at = at;
@@ -192,7 +198,7 @@ static void start(struct tpu_model *m, uint32_t queue) {
   f->done_at = NEVER;
   q->head = (q->head + 1) % MAX_DEPTH;
   q->count--;
-  q->wait_traced = false;
+  q->waiting = false;
   func_event(m, TPU_EVENT_START, queue, f->command.tag, 0);
   func_engine_start(m, queue, f);
   func_look(m, queue, m->state.cycle + TIME_NEXT_HEAD);
@@ -211,10 +217,9 @@ static void look_at_head(struct tpu_model *m, uint32_t queue) {
   } else if (waits_hold(m, c, &sem)) {
     start(m, queue);
   } else {
-    q->waiting = true;
-    if (!q->wait_traced)
+    if (!q->waiting)
       func_event(m, TPU_EVENT_WAIT, queue, c->tag, sem);
-    q->wait_traced = true;
+    q->waiting = true;
   }
 }
 
@@ -255,7 +260,7 @@ void func_complete(struct tpu_model *m, uint32_t queue) {
   s->counter[queue][COUNTER_WORK] += f->work;
   func_event(m, TPU_EVENT_END, queue, c->tag, dma ? (uint32_t)f->bytes : 0);
   pop_flying(m, queue);
-  if (q->look_at == NEVER)
+  if (q->look_at == NEVER && !q->waiting)
     func_look(m, queue, s->cycle + TIME_ENGINE_FREE);
 }
 
@@ -266,6 +271,4 @@ void func_fail(struct tpu_model *m, uint32_t queue, const struct tpu_fault *faul
   q->look_at = q->front_at = NEVER;
   q->fly_count = 0;
   q->waiting = false;
-  if (queue < CHANNELS)
-    func_dma_drop(m, queue);
 }

@@ -38,7 +38,8 @@ bool func_blocked(const struct tpu_model *m) {
     return false;
   for (uint32_t i = 0; i < QUEUES; i++) {
     const struct queue *q = &m->state.queue[i];
-    if (q->count > 0 && !q->waiting && !q->halted)
+    bool settled = q->waiting && q->look_at == NEVER;
+    if (q->count > 0 && !settled && !q->halted)
       return false;
     waits |= q->count > 0;
   }
@@ -61,17 +62,15 @@ uint64_t func_next_event(const struct tpu_model *m) {
 void func_count(struct tpu_model *m) {
   struct state *s = &m->state;
   uint64_t n = s->cycle - s->counted;
-  uint32_t busy = 0;
   if (n == 0)
     return;
-  for (uint32_t i = 0; i < QUEUES; i++)
-    busy += s->queue[i].count > 0 || s->queue[i].fly_count > 0;
+  bool flying = anything_flying(m);
   for (uint32_t i = 0; i < QUEUES; i++) {
     struct queue *q = &s->queue[i];
     bool empty = q->count == 0 && q->fly_count == 0;
     s->counter[i][COUNTER_BUSY] += q->fly_count > 0 ? n : 0;
     s->counter[i][COUNTER_WAIT] += q->waiting ? n : 0;
-    s->counter[i][COUNTER_STARVED] += empty && busy > 0 ? n : 0;
+    s->counter[i][COUNTER_STARVED] += empty && flying ? n : 0;
   }
   s->counted = s->cycle;
 }
@@ -79,33 +78,26 @@ void func_count(struct tpu_model *m) {
 /* ---- abort ------------------------------------------------------------------------------------------------
  */
 
+/* What the front end keeps is forgotten at once; what takes time is the end of bursts on the bus. */
 void func_abort(struct tpu_model *m, bool reset_registers) {
   struct state *s = &m->state;
-  s->abort_resets |= reset_registers;
-  if (s->aborting)
-    return;
+  uint64_t drained = func_dma_drain(m) + TIME_ABORT;
   func_event(m, TPU_EVENT_ABORT, TPU_QUEUE_SCALAR, 0, 0);
+  s->abort_at = s->aborting && s->abort_at > drained ? s->abort_at : drained;
   s->aborting = true;
-  s->abort_at = func_dma_drain(m) + TIME_ABORT;
   for (uint32_t i = 0; i < QUEUES; i++) {
     struct queue *q = &s->queue[i];
     q->count = q->fly_count = 0;
     q->look_at = q->front_at = NEVER;
-    q->waiting = q->wait_traced = q->halted = false;
+    q->waiting = q->halted = false;
   }
   s->vpu.running = false;
   s->mxu.take_at = s->mxu.stream_end = 0;
-}
-
-static void finish_abort(struct tpu_model *m) {
-  struct state *s = &m->state;
   memset(s->sem, 0, sizeof s->sem);
   memset(&s->error, 0, sizeof s->error);
   s->intr_state = 0;
-  s->aborting = false;
-  if (s->abort_resets)
+  if (reset_registers)
     func_reset_registers(m);
-  s->abort_resets = false;
 }
 
 /* ---- one cycle --------------------------------------------------------------------------------------------
@@ -127,7 +119,7 @@ static void run_cycle(struct tpu_model *m) {
   func_start_heads(m);
   func_apply_semaphores(m);
   if (s->aborting && s->abort_at <= s->cycle)
-    finish_abort(m);
+    s->aborting = false;
   if (m->timing == TPU_TIMING_LATE && m->event_count > 0)
     s->late_since = s->cycle;
   func_flush_events(m);

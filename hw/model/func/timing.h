@@ -12,18 +12,18 @@
 /* ---- front end ------------------------------------------------------------------------------------------
  */
 
-/* Register accesses take one cycle. Window accesses and program-memory reads wait for a memory. */
+/* Register accesses take one cycle. Reads of a memory wait for its answer (no bank conflicts here). */
 #define TIME_REGISTER     1
-#define TIME_WINDOW_READ  4
-#define TIME_WINDOW_WRITE 2
-#define TIME_VPROG_READ   4
+#define TIME_WINDOW_READ  3
+#define TIME_WINDOW_WRITE 1
+#define TIME_VPROG_READ   3
 
 /* GO in cycle t: the head is looked at in t + TIME_GO. */
 #define TIME_GO 2
 /* From one start of a queue to the look at the next head, if the engine takes commands back to back. */
-#define TIME_NEXT_HEAD 2
-/* From the cycle in which a semaphore changes to the start that it allows (the contract's limit is 4). */
-#define TIME_SEM_TO_START 2
+#define TIME_NEXT_HEAD 1
+/* From the cycle in which a semaphore changes to the look at heads that wait for it (contract: at most 4). */
+#define TIME_SEM_TO_START 1
 /* SYNC: start to signals. */
 #define TIME_SYNC 1
 /* An engine that was full can take a command again this long after a completion. */
@@ -34,20 +34,23 @@
 
 /* Commands that a channel has started and not completed. */
 #define DMA_COMMANDS 4
-/* Start to the first burst's request: start checks, address generation. */
-#define TIME_DMA_SETUP 6
-/* Largest burst. Bursts also end at 4 KiB boundaries. */
-#define DMA_BURST_BYTES    256
-#define DMA_BURST_BOUNDARY 4096
-/* HBM read request to first beat, beside the HBM_LATENCY register; and the same for on-chip memories. */
-#define TIME_DMA_HBM_READ   2
-#define TIME_DMA_LOCAL_READ 4
-/* Last beat written to completion: write response of HBM (20 cycles of the memory), or a local write. */
-#define TIME_DMA_HBM_DONE   22
-#define TIME_DMA_LOCAL_DONE 2
-/* Bursts from on-chip memories, and pattern bursts, that wait for the write side. */
-#define DMA_LOCAL_BURSTS 4
-#define DMA_FILL_BURSTS  2
+/* Largest segment; segments also end at this alignment of their source (fill: of their destination). */
+#define DMA_BURST_BYTES 256
+/* Bursts on HBM end here. */
+#define DMA_PAGE_BYTES 4096
+/* Start to the end of the checks, beside a cycle for every count other than 1; then the channel takes the
+ * next command. */
+#define TIME_DMA_CHECK 3
+/* End of the checks, or of the command before, to the first segment of a command. */
+#define TIME_DMA_LOAD 2
+/* Segment issued to the first beat, beside the HBM_LATENCY register; and the same for on-chip memories. */
+#define TIME_DMA_HBM_READ   5
+#define TIME_DMA_LOCAL_READ 5
+/* Last beat moved to completion: write response of HBM (20 cycles of the memory), or a local write. */
+#define TIME_DMA_HBM_DONE   25
+#define TIME_DMA_LOCAL_DONE 5
+/* Segments with on-chip (or without a) source between issue and the end of their move. */
+#define DMA_LOCAL_SEGMENTS 8
 
 /* ---- MXU --------------------------------------------------------------------------------------------------
  */

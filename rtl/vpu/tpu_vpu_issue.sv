@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+//
+// Issue and scoreboard: one instruction a cycle, in order, into the slots of four pipes.
+//
+// A pipe works on its instructions in order, one sublane a cycle. What an instruction must not
+// overtake is known when it issues: the older instructions in flight that write a register it uses,
+// and those that read the register it writes. It keeps them as a mask over slots (dep_q). For each
+// sublane there is a mask of the slots that have still to write it or to read it (pend_q). Sublane s
+// of an instruction may go when dep & pend[s] = 0. So results chain sublane by sublane, whatever the
+// pipes' latencies and stalls are, and no pipe has to know another one.
+//
+// Dependences point to older instructions only and every pipe is in order, so there is no deadlock.
+// A slot that is freed is cleared from all masks before it can be used again.
+
+module tpu_vpu_issue
+  import tpu_vpu_pkg::*;
+(
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  logic        flush_i,
+
+  // From fetch.
+  input  logic        ins_valid_i,
+  output logic        ins_ready_o,
+  input  kind_e       ins_kind_i,
+  // A decoded instruction has the fields of every pipe.
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  ins_t        ins_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  logic [7:0]  ins_code_i,
+
+  // To the pipes: take ins_i into this slot.
+  output logic        ld_new_o,
+  output logic        alu_new_o,
+  output logic        red_new_o,
+  output logic        st_new_o,
+  output slot_t       new_slot_o,
+
+  // May sublane sub of the instruction in slot go?
+  input  slot_t       ld_slot_i,
+  input  sub_t        ld_sub_i,
+  output logic        ld_ok_o,
+  input  slot_t       alu_slot_i,
+  input  sub_t        alu_sub_i,
+  output logic        alu_ok_o,
+  input  slot_t       red_slot_i,
+  input  sub_t        red_sub_i,
+  output logic        red_ok_o,
+  input  slot_t       st_slot_i,
+  input  sub_t        st_sub_i,
+  output logic        st_ok_o,
+
+  // What the pipes do in this cycle. Writing sublane 7 ends an instruction; a store says so itself.
+  input  logic        ld_wr_i,       // of ld_slot_i, ld_sub_i
+  input  logic        alu_rd_i,
+  input  slot_t       alu_rd_slot_i,
+  input  sub_t        alu_rd_sub_i,
+  input  logic        alu_wr_i,
+  input  slot_t       alu_wr_slot_i,
+  input  sub_t        alu_wr_sub_i,
+  input  logic        red_rd_i,      // of red_slot_i, red_sub_i
+  input  logic        red_wr_i,
+  input  slot_t       red_wr_slot_i,
+  input  sub_t        red_wr_sub_i,
+  input  logic        st_rd_i,       // of st_slot_i, st_sub_i
+  input  logic        st_end_i,
+  input  slot_t       st_end_slot_i,
+
+  output logic [3:0]  st_busy_o,     // stores in flight, without those that end in this cycle
+  output logic        finish_o       // the last instruction is reached and nothing is in flight
+);
+
+  logic [15:0]       valid_q;        // bit 4 pipe + slot
+  logic [3:0][1:0]   head_q;         // next slot of each pipe
+  logic [15:0][31:0] wvec_q, rvec_q; // registers a slot writes and reads, one bit each
+  logic [15:0][31:0] dep_q;          // {slots whose reads, slots whose writes come before}
+  logic [7:0][31:0]  pend_q;         // {slots that have to read, slots that have to write} a sublane
+  logic              split_q;        // the store with an error has been issued
+
+  // -----------------------------------------------------------------------------------------------
+  // Events.
+
+  function automatic logic [15:0] slot_bit(input pipe_e p, input slot_t s, input logic on);
+    return 16'(on) << {p, s};
+  endfunction
+
+  logic [15:0] freed;
+  assign freed = slot_bit(PipeLd, ld_slot_i, ld_wr_i & (ld_sub_i == 3'd7))
+      | slot_bit(PipeAlu, alu_wr_slot_i, alu_wr_i & (alu_wr_sub_i == 3'd7))
+      | slot_bit(PipeRed, red_wr_slot_i, red_wr_i & (red_wr_sub_i == 3'd7))
+      | slot_bit(PipeSt, st_end_slot_i, st_end_i);
+
+  // -----------------------------------------------------------------------------------------------
+  // Issue.
+
+  pipe_e       pipe;
+  logic        want, can, issue, final_ins;
+  logic [15:0] new_bit;
+
+  always_comb begin
+    pipe = PipeLd;
+    want = 1'b0;
+    if (ins_valid_i && !split_q) begin
+      case (ins_kind_i)
+        KindLd: want = ins_code_i == 8'd0;
+        KindAlu: begin
+          pipe = PipeAlu;
+          want = 1'b1;
+        end
+        KindRed: begin
+          pipe = PipeRed;
+          want = 1'b1;
+        end
+        KindSt: begin
+          pipe = PipeSt;
+          want = ins_i.count != '0;
+        end
+        default: ;
+      endcase
+    end
+  end
+
+  assign new_slot_o  = head_q[pipe];
+  assign new_bit     = slot_bit(pipe, new_slot_o, 1'b1);
+  assign can         = (valid_q & new_bit) == '0;
+  assign issue       = want & can;
+  assign final_ins   = ins_valid_i & ((ins_kind_i == KindHalt) | (ins_code_i != 8'd0));
+  assign ins_ready_o = ~final_ins & (~want | can);
+  assign finish_o    = final_ins & ~want & (valid_q == '0);
+  assign ld_new_o    = issue & (pipe == PipeLd);
+  assign alu_new_o   = issue & (pipe == PipeAlu);
+  assign red_new_o   = issue & (pipe == PipeRed);
+  assign st_new_o    = issue & (pipe == PipeSt);
+  assign st_busy_o   = valid_q[15:12] & ~freed[15:12];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      valid_q <= '0;
+      head_q  <= '0;
+      split_q <= 1'b0;
+    end else if (issue | (|freed)) begin
+      valid_q <= (valid_q & ~freed) | (new_bit & {16{issue}});
+      if (issue) head_q[pipe] <= new_slot_o + 2'd1;
+      if (issue & final_ins) split_q <= 1'b1;
+    end
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Scoreboard.
+
+  // Slots that an instruction with these registers must not overtake.
+  function automatic logic [31:0] deps(input logic [31:0] src, input logic [31:0] dst,
+                                       input logic [15:0] same, input logic [15:0] live,
+                                       input logic [15:0][31:0] wv, input logic [15:0][31:0] rv);
+    logic [15:0] raw, waw, war;
+    for (int unsigned i = 0; i < 16; i++) begin
+      raw[i] = (wv[i] & src) != 32'd0;
+      waw[i] = (wv[i] & dst) != 32'd0;
+      war[i] = (rv[i] & dst) != 32'd0;
+    end
+    // A pipe keeps its own reads and writes in order.
+    return {war & live & ~same, (raw | (waw & ~same)) & live};
+  endfunction
+
+  logic [31:0] src, dst;
+  logic [15:0] same;
+
+  always_comb begin
+    src  = 32'd0;
+    dst  = 32'd0;
+    same = 16'd0;
+    if (issue) begin
+      if (ins_i.rd_a) src[ins_i.va] = 1'b1;
+      if (ins_i.rd_b) src[ins_i.vb] = 1'b1;
+      if (ins_i.rd_c) src[ins_i.vc] = 1'b1;
+      if (pipe != PipeSt) dst[ins_i.vd] = 1'b1;
+      same = 16'hf << {pipe, 2'b00};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (|freed) begin
+      for (int unsigned i = 0; i < 16; i++) dep_q[i] <= dep_q[i] & ~{freed, freed};
+    end
+    if (issue) begin
+      dep_q[{pipe, new_slot_o}]  <= deps(src, dst, same, valid_q & ~freed, wvec_q, rvec_q);
+      wvec_q[{pipe, new_slot_o}] <= dst;
+      rvec_q[{pipe, new_slot_o}] <= src;
+    end
+  end
+
+  logic [31:0] new2, clr_ld, clr_ard, clr_awr, clr_rrd, clr_rwr, clr_st;
+  assign new2    = {2{new_bit & {16{issue}}}};
+  assign clr_ld  = {16'd0, slot_bit(PipeLd, ld_slot_i, ld_wr_i)};
+  assign clr_ard = {slot_bit(PipeAlu, alu_rd_slot_i, alu_rd_i), 16'd0};
+  assign clr_awr = {16'd0, slot_bit(PipeAlu, alu_wr_slot_i, alu_wr_i)};
+  assign clr_rrd = {slot_bit(PipeRed, red_slot_i, red_rd_i), 16'd0};
+  assign clr_rwr = {16'd0, slot_bit(PipeRed, red_wr_slot_i, red_wr_i)};
+  assign clr_st  = {slot_bit(PipeSt, st_slot_i, st_rd_i), 16'd0};
+
+  always_ff @(posedge clk_i) begin
+    if (issue | ld_wr_i | alu_rd_i | alu_wr_i | red_rd_i | red_wr_i | st_rd_i) begin
+      for (int unsigned s = 0; s < 8; s++) begin
+        pend_q[s] <= new2 | (pend_q[s] & ~(
+            (clr_ld & {32{ld_sub_i == s[2:0]}}) | (clr_ard & {32{alu_rd_sub_i == s[2:0]}})
+            | (clr_awr & {32{alu_wr_sub_i == s[2:0]}}) | (clr_rrd & {32{red_sub_i == s[2:0]}})
+            | (clr_rwr & {32{red_wr_sub_i == s[2:0]}}) | (clr_st & {32{st_sub_i == s[2:0]}})));
+      end
+    end
+  end
+
+  assign ld_ok_o  = (dep_q[{PipeLd, ld_slot_i}] & pend_q[ld_sub_i]) == 32'd0;
+  assign alu_ok_o = (dep_q[{PipeAlu, alu_slot_i}] & pend_q[alu_sub_i]) == 32'd0;
+  assign red_ok_o = (dep_q[{PipeRed, red_slot_i}] & pend_q[red_sub_i]) == 32'd0;
+  assign st_ok_o  = (dep_q[{PipeSt, st_slot_i}] & pend_q[st_sub_i]) == 32'd0;
+
+endmodule

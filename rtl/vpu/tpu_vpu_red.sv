@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+//
+// The reduction pipe: over the lanes of each sublane, or over the sublanes of each lane; the result in
+// every lane or sublane. One row of Lanes two-cycle operators serves both.
+//
+// Lanes: the tree of Lanes - 1 operations has levels of Lanes/2, Lanes/4 .. 1, together one row less
+// one lane. So all levels work side by side in one row, each on another sublane, and a level feeds the
+// next one two cycles later (tree_left and tree_right in tpu_vpu_row_pkg).
+//
+// Sublanes: rows 0-3 wait. Rows 4-7 are combined with them as they come: t0 .. t3. Then u0 = t0 op t2
+// one cycle after t3, u1 = t1 op t3 a cycle later, and u0 op u1 two cycles after that. The operator is
+// free then even if the next instruction follows at once, because its rows 0-3 only wait.
+//
+// Instructions of one operation follow each other without a bubble; another operation waits until the
+// operators are empty. Results go through a queue that a row may enter only if there is room when its
+// sublane is read, so nothing in the pipe ever stalls.
+
+module tpu_vpu_red
+  import tpu_config_pkg::*;
+  import tpu_vpu_pkg::*;
+  import tpu_vpu_row_pkg::*;
+  import tpu_pkg::*;
+(
+  input  logic  clk_i,
+  input  logic  rst_ni,
+  input  logic  flush_i,
+
+  input  logic  new_i,         // take ins_i into new_slot_i
+  input  slot_t new_slot_i,
+  // A decoded instruction has the fields of every pipe.
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  ins_t  ins_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // Scoreboard.
+  output slot_t slot_o,
+  output sub_t  sub_o,
+  input  logic  ok_i,
+  output logic  rd_o,          // slot_o, sub_o is read
+  output logic  wr_o,
+  output slot_t wr_slot_o,
+  output sub_t  wr_sub_o,
+
+  // Registers: read data two cycles after the grant.
+  output logic  a_o,
+  output vreg_t a_vreg_o,
+  input  logic  a_gnt_i,
+  input  row_t  a_data_i,
+  output logic  wr_valid_o,
+  input  logic  wr_gnt_i,
+  output vreg_t wr_vreg_o,
+  output row_t  wr_data_o
+);
+
+  localparam int unsigned Depth = 16;           // rows in the pipe and in the queue
+  localparam int unsigned Levels = LaneBits;
+
+  typedef struct packed {
+    logic [3:0]  op;                            // the low half of vop_e
+    logic        rd_a;
+    vreg_t       va;
+    logic [31:0] sa;
+    rows_t       nrow;
+    lanes_t      ncol;
+  } red_t;
+
+  // -----------------------------------------------------------------------------------------------
+  // Front.
+
+  red_t             ins_q[Slots];
+  vreg_t            vd_q[Slots];
+  logic [Slots-1:0] todo_q;
+  slot_t            slot_q;
+  sub_t             sub_q;
+  logic [4:0]       rows_q;                     // rows read and not yet written
+  logic [3:0]       op_q;                       // operation in the operators
+  logic             go, ready, in_flight, wr_fire;
+  red_t             ins0;
+
+  assign slot_o   = slot_q;
+  assign sub_o    = sub_q;
+  assign ins0     = ins_q[slot_q];
+  assign ready    = todo_q[slot_q] & ok_i & (rows_q != 5'(Depth))
+      & ((sub_q != '0) | ~in_flight | (ins0.op == op_q));
+  assign a_o      = ready & ins0.rd_a;
+  assign a_vreg_o = ins0.va;
+  assign go       = ready & (a_gnt_i | ~ins0.rd_a);
+  assign rd_o     = go;
+
+  always_ff @(posedge clk_i) begin
+    if (new_i) begin
+      ins_q[new_slot_i] <= '{op: ins_i.op[3:0], rd_a: ins_i.rd_a, va: ins_i.va, sa: ins_i.sa,
+                             nrow: ins_i.nrow, ncol: ins_i.ncol};
+      vd_q[new_slot_i] <= ins_i.vd;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      todo_q <= '0;
+      slot_q <= '0;
+      sub_q  <= '0;
+      rows_q <= '0;
+    end else begin
+      if (new_i) todo_q[new_slot_i] <= 1'b1;
+      if (go) begin
+        sub_q <= sub_q + 3'd1;
+        if (sub_q == 3'd7) begin
+          todo_q[slot_q] <= 1'b0;
+          slot_q         <= slot_q + 2'd1;
+        end
+      end
+      if (go | wr_fire) rows_q <= rows_q + 5'(go) - 5'(wr_fire);
+    end
+    if (go) op_q <= ins0.op;
+  end
+
+  // Data on its way from the registers.
+  logic v1_q, v2_q;
+  sub_t sub1_q, sub2_q;
+  // Not every stage needs every field.
+  /* verilator lint_off UNUSEDSIGNAL */
+  red_t i1_q, i2_q;
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      v1_q <= 1'b0;
+      v2_q <= 1'b0;
+    end else begin
+      v1_q <= go;
+      v2_q <= v1_q;
+    end
+    sub1_q <= sub_q;
+    sub2_q <= sub1_q;
+    if (go & (sub_q == '0)) i1_q <= ins0;
+    if (v1_q & (sub1_q == '0)) i2_q <= i1_q;
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Control of the operators.
+
+  logic                over_sub;
+  logic [2*Levels:1]   lane_q;   // lanes: a row entered i cycles ago
+  logic [6:1]          end_q;    // sublanes: t3 was computed i cycles ago
+  logic [2:1]          tv_q;     // sublanes: t<ti> was computed i cycles ago
+  logic [2:1][1:0]     ti_q;
+  logic [3:0]          copies_q; // sublanes: copies of the result still to deliver
+  logic                lane_act, op_en, op2_q;
+  logic [2*Levels:0]   even;
+
+  assign over_sub = op_q[3];
+  for (genvar i = 0; i <= 2 * Levels; i++) begin : gen_even
+    assign even[i] = (i % 2 == 0) && (i != 2 * Levels);
+  end
+  assign lane_act = ~over_sub & (v2_q | (|({lane_q, 1'b0} & even)));
+  assign op_en = lane_act | (over_sub & ((v2_q & sub2_q[2]) | end_q[1] | end_q[2] | end_q[4]));
+  assign in_flight = v1_q | v2_q | (|lane_q) | (|end_q) | (|tv_q) | (copies_q != '0);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      lane_q   <= '0;
+      end_q    <= '0;
+      tv_q     <= '0;
+      copies_q <= '0;
+      op2_q    <= 1'b0;
+    end else begin
+      lane_q <= {lane_q[2*Levels-1:1], v2_q & ~over_sub};
+      end_q  <= {end_q[5:1], v2_q & over_sub & (sub2_q == 3'd7)};
+      tv_q   <= {tv_q[1], v2_q & over_sub & sub2_q[2]};
+      op2_q  <= op_en;
+      if (end_q[6]) copies_q <= 4'd8;
+      else if (copies_q != '0) copies_q <= copies_q - 4'd1;
+    end
+    ti_q <= {ti_q[1], sub2_q[1:0]};
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Operators. x: the row that arrives; y: their result; values and, for argmax, indices.
+
+  row_t s_q, f_q, si_q;          // between the two cycles
+  row_t y_q, yi_q;
+  row_t wait_q[4];               // rows 0 .. 3
+  row_t t0_q, t1_q, t2_q, u0_q;
+  row_t t0i_q, t1i_q, t2i_q, u0i_q;
+  logic arg, fsum, int_op;
+
+  assign arg    = op_q[1:0] == 2'd3;
+  assign int_op = op_q[2];
+  assign fsum   = op_q[2:0] == 3'd0;
+
+  function automatic logic [31:0] identity(input logic [2:0] op);
+    case (op)
+      3'd0: return 32'h8000_0000;  // f32 sum: -0
+      3'd1: return 32'h7f80_0000;  // f32 min
+      3'd2, 3'd3: return 32'hff80_0000;
+      3'd4: return 32'd0;          // int32 sum
+      3'd5: return 32'h7fff_ffff;
+      default: return 32'h8000_0000;
+    endcase
+  endfunction
+
+  function automatic tpu_vpu_fp_pkg::cmp_t minmax(input logic fp, input logic max);
+    tpu_vpu_fp_pkg::cmp_t k;
+    k        = '0;
+    k.fp  = {32{fp}};
+    k.minmax = '1;
+    k.inv    = {32{max}};
+    return k;
+  endfunction
+
+  // The arriving row with masked lanes replaced.
+  function automatic row_t arriving(input row_t x, input logic [2:0] op, input logic row_on,
+                                    input lanes_t ncol);
+    if (!row_on) return row_splat(identity(op));
+    if (ncol != lanes_t'(Lanes)) return row_merge(ncol, x, row_splat(identity(op)));
+    return x;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (v2_q | op_en) begin : operate
+      row_t x, l, r, k, li, ri;
+      x = a_data_i;
+      if (!i2_q.rd_a) x = row_splat(i2_q.sa);
+      x = arriving(x, i2_q.op[2:0], rows_t'(sub2_q) < i2_q.nrow, i2_q.ncol);
+      if (v2_q & over_sub & ~sub2_q[2]) wait_q[sub2_q[1:0]] <= x;
+      if (op_en) begin
+        if (!over_sub) begin
+          l = tree_left(x, y_q);
+          r = tree_right(x, y_q);
+        end else if (end_q[1]) begin
+          l = t0_q;
+          r = tv_q[2] ? y_q : t2_q;
+        end else if (end_q[2]) begin
+          l = t1_q;
+          r = y_q;
+        end else if (end_q[4]) begin
+          l = u0_q;
+          r = y_q;
+        end else begin
+          l = wait_q[sub2_q[1:0]];
+          r = x;
+        end
+        if (arg) begin
+          if (!over_sub) begin
+            li = tree_left(row_iota(32'd0), yi_q);
+            ri = tree_right(row_iota(32'd0), yi_q);
+          end else if (end_q[1]) begin
+            li = t0i_q;
+            ri = tv_q[2] ? yi_q : t2i_q;
+          end else if (end_q[2]) begin
+            li = t1i_q;
+            ri = yi_q;
+          end else if (end_q[4]) begin
+            li = u0i_q;
+            ri = yi_q;
+          end else begin
+            li = row_splat({30'd0, sub2_q[1:0]});
+            ri = row_splat({29'd0, sub2_q});
+          end
+          k    = row_arg_wins({32{~int_op}}, l, li, r, ri);
+          s_q  <= row_pick(k, r, l);
+          si_q <= row_index(k, ri, li);
+        end else if (fsum) begin
+          {f_q, s_q} <= row_add_align(l, r);
+        end else if (op_q[2:0] == 3'd4) begin
+          s_q <= row_iadd(32'd0, l, r);
+        end else begin
+          s_q <= row_compare(minmax(~int_op, op_q[1]), l, r);
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (op2_q) begin
+      if (fsum) y_q <= row_add_round(s_q, f_q);
+      else y_q <= s_q;
+      if (arg) yi_q <= si_q;
+    end
+  end
+
+  // Sublanes: what waits for its partner.
+  always_ff @(posedge clk_i) begin
+    if (tv_q[2]) begin
+      if (ti_q[2] == 2'd0) t0_q <= y_q;
+      if (ti_q[2] == 2'd1) t1_q <= y_q;
+      if (ti_q[2] == 2'd2) t2_q <= y_q;
+      if (arg & (ti_q[2] == 2'd0)) t0i_q <= yi_q;
+      if (arg & (ti_q[2] == 2'd1)) t1i_q <= yi_q;
+      if (arg & (ti_q[2] == 2'd2)) t2i_q <= yi_q;
+    end
+    if (end_q[3]) u0_q <= y_q;
+    if (end_q[3] & arg) u0i_q <= yi_q;
+  end
+
+  // -----------------------------------------------------------------------------------------------
+  // Queue of results.
+
+  row_t       out_q[Depth];
+  row_t       sub_out_q;
+  logic [3:0] in_ptr_q, out_ptr_q;
+  logic [4:0] out_count_q;
+  slot_t      wr_slot_q;
+  sub_t       wr_sub_q;
+  logic       push_lane, push;
+
+  assign push_lane  = lane_q[2*Levels];
+  assign push       = push_lane | (copies_q != '0);
+  assign wr_valid_o = out_count_q != '0;
+  assign wr_fire    = wr_valid_o & wr_gnt_i;
+  assign wr_vreg_o  = vd_q[wr_slot_q];
+  assign wr_data_o  = out_q[out_ptr_q];
+  assign wr_o       = wr_fire;
+  assign wr_slot_o  = wr_slot_q;
+  assign wr_sub_o   = wr_sub_q;
+
+  always_ff @(posedge clk_i) begin
+    if (push) begin : push_row
+      row_t d;
+      d = sub_out_q;
+      if (push_lane) d = row_splat(arg ? yi_q[(Lanes-2)*32+:32] : y_q[(Lanes-2)*32+:32]);
+      out_q[in_ptr_q] <= d;
+    end
+    if (end_q[6]) begin
+      if (arg) sub_out_q <= yi_q;
+      else sub_out_q <= y_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) begin
+      in_ptr_q    <= '0;
+      out_ptr_q   <= '0;
+      out_count_q <= '0;
+      wr_slot_q   <= '0;
+      wr_sub_q    <= '0;
+    end else begin
+      if (push) in_ptr_q <= in_ptr_q + 4'd1;
+      if (wr_fire) begin
+        out_ptr_q <= out_ptr_q + 4'd1;
+        wr_sub_q  <= wr_sub_q + 3'd1;
+        if (wr_sub_q == 3'd7) wr_slot_q <= wr_slot_q + 2'd1;
+      end
+      if (push | wr_fire) out_count_q <= out_count_q + 5'(push) - 5'(wr_fire);
+    end
+  end
+
+endmodule

@@ -8,7 +8,9 @@
 // queue order from a pointer that goes round. Seven heads are through in four cycles, in the worst case
 // one later if two want the same semaphore; that is what "at most 4 cycles after all waits hold" rests on.
 // A head that fails is left alone until a signal hits one of its semaphores. The lower queue of a pair
-// goes first; the other looks again if the two share a semaphore that one of them consumes.
+// goes first; the other looks again in the next cycle if the two share a semaphore that one of them
+// consumes. So every cycle with such a fight may delay the heads behind it by one; programs in which a
+// semaphore has one consumer, as the architecture demands, have none.
 //
 // Changes of one cycle: the takes of up to two heads, and either the two signals of one completing
 // command or one operation of the scalar core (the caller holds completions back in that cycle). A head
@@ -75,18 +77,24 @@ module tpu_sem
   logic [Queues-1:0] dirty_q, waiting_q;
   logic [2:0] next_q;  // the queue from which the next look starts
 
+  function automatic logic [Queues-1:0] lowest(input logic [Queues-1:0] bits);
+    return bits & (~bits + Queues'(1));
+  endfunction
+
   // ---- which heads to look at ----
 
-  logic [Queues-1:0] pending, from_next, source, rest, pick0, pick1;
-  logic [1:0][Queues-1:0] pick;  // one-hot
+  logic [Queues-1:0] pending, from_next, rest, rest_next, one, two;
+  logic wrapped;
+  logic [1:0][Queues-1:0] pick;  // one-hot; number 0 is the lower queue
 
   assign pending = dirty_q & ask_i;
   assign from_next = pending & (Queues'('1) << next_q);
-  assign source = (from_next != '0) ? from_next : pending;
-  assign pick0 = source & (~source + Queues'(1));
-  assign rest = source & ~pick0;
-  assign pick1 = rest & (~rest + Queues'(1));
-  assign pick = {pick1, pick0};
+  assign one = lowest((from_next != '0) ? from_next : pending);
+  assign rest = pending & ~one;
+  assign rest_next = rest & from_next;
+  assign two = lowest((rest_next != '0) ? rest_next : rest);
+  assign wrapped = (two != '0) & (two < one);
+  assign pick = wrapped ? {one, two} : {two, one};
 
   // ---- the look ----
 
@@ -126,6 +134,7 @@ module tpu_sem
           misses[p][i] = waits[p][i].en & (ticket[p][i] ? left[p][i][31] : left[p][i][32]);
           if (take[p][i] && (op_i == SemTake) && (op_sem_i == waits[p][i].sem)) later[p] = 1'b1;
         end
+        if (misses[p] != '0) later[p] = 1'b0;  // values only fall by takes: it must wait in any case
         for (int i = int'(Waits) - 1; i >= 0; i--) begin
           if (misses[p][i]) look_sem_o[p] = waits[p][i].sem;
         end
@@ -134,7 +143,7 @@ module tpu_sem
       for (int unsigned i = 0; i < Waits; i++) begin
         for (int unsigned j = 0; j < Waits; j++) begin
           if (waits[0][i].en && waits[1][j].en && (waits[0][i].sem == waits[1][j].sem) &&
-              (take[0][i] || take[1][j]) && starts[0]) later[1] = 1'b1;
+              (take[0][i] || take[1][j]) && starts[0] && (misses[1] == '0)) later[1] = 1'b1;
         end
       end
       starts[1] = (pick[1] != '0) & (misses[1] == '0) & ~later[1];
@@ -278,8 +287,10 @@ module tpu_sem
     end else begin
       dirty_q <= (dirty_q & ~looked) | fresh_i | hit;
       waiting_q <= (waiting_q & ~start_o) | failed;
-      if (pick[1] != '0) next_q <= later[1] ? queue[1] : queue[1] + 3'd1;
-      else if (pick[0] != '0) next_q <= later[0] ? queue[0] : queue[0] + 3'd1;
+      if (later[0]) next_q <= queue[0];
+      else if (later[1]) next_q <= queue[1];
+      else if (two != '0) next_q <= queue[wrapped ? 0 : 1] + 3'd1;
+      else if (one != '0) next_q <= queue[0] + 3'd1;
       else next_q <= '0;
     end
   end

@@ -95,14 +95,42 @@ struct tpu_vreg {
   uint32_t word[TPU_VPU_SUBLANES * TPU_VPU_MAX_LANES];
 };
 
-/* When pipes and registers are free again; cycles since the start of the command. See vpu_timing.c. */
+/* Cycles of the first and the last sublane. */
+struct tpu_vpu_span {
+  uint64_t first, last;
+};
+
+struct tpu_vpu_time_store {
+  struct tpu_vpu_span done; /* a load can request what it wrote */
+  bool acc;
+  uint32_t address, pitch, mask, count;
+};
+
+#define TPU_VPU_PIPES 4
+#define TPU_VPU_SLOTS 4
+
+/* When stages, pipes and registers are free again; cycles since the start of the command. See vpu_time.h. */
 struct tpu_vpu_scoreboard {
-  uint64_t issue;   /* first cycle in which the next instruction may issue */
-  uint64_t pipe[5]; /* first free cycle of a pipe */
-  uint64_t
-      ready[TPU_VPU_VREGS]; /* cycle in which sublane 0 of a VREG can be read, one sublane a cycle after */
-  uint64_t stored;          /* cycle after the last write of the stores so far */
-  uint64_t end;             /* cycle after the last effect so far */
+  uint64_t fetch;   /* next instruction can be decoded */
+  uint64_t checked; /* last one left the check of its addresses */
+  uint64_t issued;  /* last one issued */
+  uint64_t issue;   /* the instructions so far were executed before this cycle; moves with every one */
+  uint64_t end;     /* after the last effect so far */
+  struct {
+    uint64_t next; /* the next instruction can start */
+    uint64_t slot_free[TPU_VPU_SLOTS];
+    uint32_t slot;
+  } pipe[TPU_VPU_PIPES];
+  struct {
+    struct tpu_vpu_span written; /* can be read */
+    struct tpu_vpu_span read[3]; /* has been read by ALU, reduction, store */
+    uint32_t writer;
+  } vreg[TPU_VPU_VREGS];
+  struct tpu_vpu_span load_room; /* writes of the last load */
+  uint64_t load_requested;       /* after the last request of a load */
+  struct tpu_vpu_time_store store[TPU_VPU_SLOTS];
+  uint32_t reduce_op;
+  uint64_t reduce_empty, reduce_room[2];
 };
 
 enum tpu_vpu_status { TPU_VPU_RUNNING, TPU_VPU_DONE, TPU_VPU_FAULT };

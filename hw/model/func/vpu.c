@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The vector program machine: fetch, loops, masks, memory, errors. What operations compute is in vpu_ops.c;
- * cycles come from a scoreboard that mirrors the in-order, single-issue hardware (vpu_timing.h).
+ * the cycles it takes are in vpu_time.c.
  *
  * An instruction works on a whole VREG at a time. The mask M is always a rectangle from (0, 0): the first
  * `rows` sublanes and `columns` lanes, because row and column bases are multiples of a VREG's extents.
@@ -12,14 +12,12 @@
 
 #include "num.h"
 #include "vpu_ops.h"
-#include "vpu_timing.h"
+#include "vpu_time.h"
 
 _Static_assert(TPU_VPU_LEVELS == TPU_VPU_LOOP_COUNT, "loop levels of the command");
 
-enum pipe { PIPE_ALU, PIPE_EUP, PIPE_XLU, PIPE_LOAD, PIPE_STORE };
-
-#define FIELD(i, name) ((uint32_t)(((i)&TPU_VINSTR_##name##_MASK) >> TPU_VINSTR_##name##_SHIFT))
-#define NO_VREG        UINT32_MAX
+#define FIELD(i, name)  ((uint32_t)(((i)&TPU_VINSTR_##name##_MASK) >> TPU_VINSTR_##name##_SHIFT))
+#define TPU_VPU_NO_VREG UINT32_MAX
 
 /* Everything an instruction needs to look at. */
 struct context {
@@ -79,7 +77,7 @@ void tpu_vpu_start(struct tpu_vpu *vpu, const struct tpu_config *config, const s
   vpu->status = TPU_VPU_RUNNING;
   vpu->fault = (struct tpu_fault){.code = TPU_ERROR_NONE};
   vpu->cycles = vpu->instructions = vpu->bytes = 0;
-  memset(&vpu->scoreboard, 0, sizeof vpu->scoreboard);
+  tpu_vpu_time_start(&vpu->scoreboard);
   memset(vpu->level, 0, sizeof vpu->level);
   vpu->pc = ARG_FIELD(words, TPU_VPU_ENTRY, TPU_VPU_ENTRY_START);
   vpu->row_level = ARG_FIELD(words, TPU_VPU_EDGE, TPU_VPU_EDGE_ROW_LEVEL);
@@ -99,82 +97,7 @@ void tpu_vpu_start(struct tpu_vpu *vpu, const struct tpu_config *config, const s
       read_scalar(&x, i);
 }
 
-/* ---- time --------------------------------------------------------------------------------------------- */
-
-static void later(uint64_t *time, uint64_t than) {
-  *time = *time < than ? than : *time;
-}
-
-/* The cycle in which an instruction issues: in order, its pipe free, its sources arriving. */
-static uint64_t issue_time(const struct tpu_vpu *vpu, enum pipe pipe, const uint32_t sources[3]) {
-  const struct tpu_vpu_scoreboard *board = &vpu->scoreboard;
-  uint64_t t = board->issue;
-  later(&t, board->pipe[pipe]);
-  for (int i = 0; i < 3; i++)
-    if (sources[i] != NO_VREG)
-      later(&t, board->ready[sources[i]]);
-  return t;
-}
-
-static void occupy(struct tpu_vpu *vpu, enum pipe pipe, uint64_t t) {
-  vpu->scoreboard.issue = t + 1;
-  vpu->scoreboard.pipe[pipe] = t + TPU_VPU_SUBLANES;
-}
-
-/* An instruction that writes a VREG. */
-static void account(struct tpu_vpu *vpu, enum pipe pipe, const uint32_t sources[3], uint32_t vd,
-                    uint32_t latency) {
-  uint64_t t = issue_time(vpu, pipe, sources);
-  if (pipe == PIPE_LOAD && vpu->scoreboard.stored != 0)
-    later(&t, vpu->scoreboard.stored + TIME_VPU_STORE_TO_LOAD);
-  if (t + latency < vpu->scoreboard.ready[vd]) /* results of one VREG stay in order */
-    t = vpu->scoreboard.ready[vd] - latency;
-  occupy(vpu, pipe, t);
-  vpu->scoreboard.ready[vd] = t + latency;
-  later(&vpu->scoreboard.end, t + latency + TPU_VPU_SUBLANES);
-}
-
-static void account_store(struct tpu_vpu *vpu, uint32_t source) {
-  uint64_t t = issue_time(vpu, PIPE_STORE, (const uint32_t[3]){source, NO_VREG, NO_VREG});
-  occupy(vpu, PIPE_STORE, t);
-  later(&vpu->scoreboard.stored, t + TIME_VPU_STORE + TPU_VPU_SUBLANES);
-  later(&vpu->scoreboard.end, vpu->scoreboard.stored);
-}
-
-static uint32_t latency_of(uint32_t op, uint32_t lanes) {
-  uint32_t levels = 0;
-  while (2u << levels <= lanes)
-    levels++;
-  if (op >= TPU_VOP_RS_FSUM && op <= TPU_VOP_RS_IARGMAX)
-    return TIME_VPU_REDUCE_SUBLANES;
-  if (op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RL_IARGMAX)
-    return TIME_VPU_REDUCE_LANES(levels);
-  switch (op) {
-  case TPU_VOP_FMA:
-    return TIME_VPU_FMA;
-  case TPU_VOP_FMUL:
-  case TPU_VOP_IMUL:
-    return TIME_VPU_MULTIPLY;
-  case TPU_VOP_FADD:
-  case TPU_VOP_FSUB:
-  case TPU_VOP_FMIN:
-  case TPU_VOP_FMAX:
-  case TPU_VOP_I2F:
-  case TPU_VOP_F2I_RNE:
-  case TPU_VOP_F2I_RTZ:
-  case TPU_VOP_F2BF:
-    return TIME_VPU_ADD;
-  default:
-    return TIME_VPU_MOVE;
-  }
-}
-
 /* ---- loops and mask ----------------------------------------------------------------------------------- */
-
-static void account_loop(struct tpu_vpu *vpu, bool jump) {
-  vpu->scoreboard.issue += TIME_VPU_LOOP + (jump ? TIME_VPU_JUMP : 0);
-  later(&vpu->scoreboard.end, vpu->scoreboard.issue);
-}
 
 static void execute_loop(struct tpu_vpu *vpu, uint64_t instruction) {
   uint32_t level = FIELD(instruction, AREG) & 3;
@@ -191,7 +114,7 @@ static void execute_loop(struct tpu_vpu *vpu, uint64_t instruction) {
     vpu->level[level].start = vpu->pc;
     vpu->level[level].iteration = 0;
   }
-  account_loop(vpu, empty);
+  tpu_vpu_time_loop(&vpu->scoreboard);
 }
 
 static void execute_end(struct tpu_vpu *vpu, uint64_t instruction) {
@@ -206,7 +129,7 @@ static void execute_end(struct tpu_vpu *vpu, uint64_t instruction) {
   bool again = vpu->level[level].iteration < vpu->count[level];
   vpu->level[level].active = again;
   vpu->pc = again ? vpu->level[level].start : vpu->pc + 1;
-  account_loop(vpu, again);
+  tpu_vpu_time_loop(&vpu->scoreboard);
 }
 
 /* Base of a row or column count: extent x (iteration x step + group). */
@@ -250,7 +173,7 @@ static struct mask optional_mask(const struct context *x, uint64_t instruction) 
 /* A source operand: the VREG, or `buffer` filled with a scalar. *number is the VREG for the scoreboard. */
 static const uint32_t *source(const struct context *x, uint32_t number, bool scalar, uint32_t *vreg,
                               struct tpu_vreg *buffer) {
-  *vreg = scalar ? NO_VREG : number;
+  *vreg = scalar ? TPU_VPU_NO_VREG : number;
   if (!scalar)
     return x->vpu->vreg[number].word;
   tpu_vpu_fill(buffer->word, x->vpu->scalar[number & 7], TPU_VPU_SUBLANES * x->config->lanes);
@@ -321,6 +244,14 @@ static void report(const struct context *x, const struct memory_operand *m, uint
                                             .pitch = (int32_t)(m->pitch * scale)});
 }
 
+static struct tpu_vpu_time_access time_access(const struct memory_operand *m) {
+  return (struct tpu_vpu_time_access){.acc = m->space == TPU_SPACE_ACC,
+                                      .address = m->address,
+                                      .pitch = m->pitch,
+                                      .mask = m->space == TPU_SPACE_ACC ? 0 : m->row_bytes - 1,
+                                      .count = m->mask.rows};
+}
+
 static uint32_t fill_value(uint32_t fill, bool i32) {
   static const uint32_t f32_fill[] = {0, 0x7f800000, 0xff800000, 0x3f800000};
   static const uint32_t i32_fill[] = {0, 0x7fffffff, 0x80000000, 1};
@@ -382,7 +313,8 @@ static void execute_load(const struct context *x, uint64_t instruction) {
     tpu_vpu_mask(d, d, loaded.word, lanes, m.mask.rows, m.mask.columns);
   }
   vpu->bytes += (uint64_t)m.mask.rows * m.row_bytes;
-  account(vpu, PIPE_LOAD, (const uint32_t[3]){NO_VREG, NO_VREG, NO_VREG}, vd, TIME_VPU_LOAD);
+  struct tpu_vpu_time_access access = time_access(&m);
+  tpu_vpu_time_load(&vpu->scoreboard, vd, &access);
   vpu->pc++;
 }
 
@@ -414,64 +346,71 @@ static void execute_store(const struct context *x, uint64_t instruction) {
   if (vpu->status != TPU_VPU_RUNNING)
     return;
   vpu->bytes += (uint64_t)m.mask.rows * m.row_bytes;
-  account_store(vpu, vreg);
+  struct tpu_vpu_time_access access = time_access(&m);
+  tpu_vpu_time_store(&vpu->scoreboard, vreg, &access);
   vpu->pc++;
 }
 
 /* ---- registers ---------------------------------------------------------------------------------------- */
 
+static bool is_reduction(uint32_t op) {
+  return op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX;
+}
+
+static void execute_reduction(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct tpu_vreg buffer;
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), vreg;
+  const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg, &buffer);
+  struct mask mask = optional_mask(x, instruction);
+  tpu_vpu_reduce(op, vpu->vreg[vd].word, a, x->config->lanes, mask.rows, mask.columns);
+  tpu_vpu_time_reduce(&vpu->scoreboard, op, x->config->lanes, vd, vreg);
+  vpu->pc++;
+}
+
 /* CONST, IOTA_LANE, IOTA_SUB: nothing is read. */
-static void generate(const struct context *x, uint64_t instruction, uint32_t *d) {
-  uint32_t op = FIELD(instruction, OP), lanes = x->config->lanes;
+static void execute_generate(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), lanes = x->config->lanes;
+  uint32_t *d = vpu->vreg[vd].word;
   if (op == TPU_VOP_CONST)
     tpu_vpu_fill(d, (uint32_t)(instruction >> 32), TPU_VPU_SUBLANES * lanes);
   else if (op == TPU_VOP_IOTA_LANE)
     tpu_vpu_ramp(d, lanes, column_base(x, instruction), 0, 1);
   else
-    tpu_vpu_ramp(d, lanes, row_base(x->vpu, instruction), 1, 0);
+    tpu_vpu_ramp(d, lanes, row_base(vpu, instruction), 1, 0);
+  tpu_vpu_time_alu(&vpu->scoreboard, vd,
+                   (const uint32_t[3]){TPU_VPU_NO_VREG, TPU_VPU_NO_VREG, TPU_VPU_NO_VREG});
+  vpu->pc++;
 }
 
-static bool is_reduction(uint32_t op) {
-  return op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX;
+/* How many of its three sources an operation has. */
+static uint32_t source_count(uint32_t op) {
+  if (op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF))
+    return 1;
+  return op == TPU_VOP_SEL || op == TPU_VOP_FMA ? 3 : 2;
 }
 
-/* Everything from registers to a register. False for an operation that does not exist. */
-static bool execute_register(const struct context *x, uint64_t instruction) {
+/* Everything else; also finds operations that do not exist. */
+static void execute_elementwise(const struct context *x, uint64_t instruction) {
   struct tpu_vpu *vpu = x->vpu;
   struct tpu_vreg buffer[3];
-  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), lanes = x->config->lanes;
-  uint32_t vreg[3] = {NO_VREG, NO_VREG, NO_VREG};
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), lanes = x->config->lanes, vreg[3];
   uint32_t *d = vpu->vreg[vd].word;
-  enum pipe pipe = PIPE_ALU;
-  if (op == TPU_VOP_CONST || op == TPU_VOP_IOTA_LANE || op == TPU_VOP_IOTA_SUB) {
-    generate(x, instruction, d);
-  } else {
-    const uint32_t *a =
-        source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg[0], &buffer[0]);
-    if (is_reduction(op)) {
-      struct mask mask = optional_mask(x, instruction);
-      tpu_vpu_reduce(op, d, a, lanes, mask.rows, mask.columns);
-      pipe = PIPE_XLU;
-    } else {
-      const uint32_t *b =
-          source(x, FIELD(instruction, VB), FIELD(instruction, BSEL) != 0, &vreg[1], &buffer[1]);
-      const uint32_t *c =
-          source(x, FIELD(instruction, VC), FIELD(instruction, CSEL) != 0, &vreg[2], &buffer[2]);
-      bool unary = op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF);
-      if (unary)
-        vreg[1] = NO_VREG;
-      if (op != TPU_VOP_SEL && op != TPU_VOP_FMA)
-        vreg[2] = NO_VREG;
-      struct mask mask = mask_of(x, instruction);
-      if (op == TPU_VOP_SELM)
-        tpu_vpu_mask(d, a, b, lanes, mask.rows, mask.columns);
-      else if (!tpu_vpu_elementwise(op, d, a, b, c, TPU_VPU_SUBLANES * lanes))
-        return false;
-    }
+  const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg[0], &buffer[0]);
+  const uint32_t *b = source(x, FIELD(instruction, VB), FIELD(instruction, BSEL) != 0, &vreg[1], &buffer[1]);
+  const uint32_t *c = source(x, FIELD(instruction, VC), FIELD(instruction, CSEL) != 0, &vreg[2], &buffer[2]);
+  if (op == TPU_VOP_SELM) {
+    struct mask mask = mask_of(x, instruction);
+    tpu_vpu_mask(d, a, b, lanes, mask.rows, mask.columns);
+  } else if (!tpu_vpu_elementwise(op, d, a, b, c, TPU_VPU_SUBLANES * lanes)) {
+    fail_illegal(vpu, instruction);
+    return;
   }
-  account(vpu, pipe, vreg, vd, latency_of(op, lanes));
+  for (uint32_t i = source_count(op); i < 3; i++)
+    vreg[i] = TPU_VPU_NO_VREG;
+  tpu_vpu_time_alu(&vpu->scoreboard, vd, vreg);
   vpu->pc++;
-  return true;
 }
 
 /* ---- the program -------------------------------------------------------------------------------------- */
@@ -481,7 +420,7 @@ static void step(const struct context *x, uint64_t instruction) {
   switch (FIELD(instruction, OP)) {
   case TPU_VOP_HALT:
     vpu->status = TPU_VPU_DONE;
-    later(&vpu->scoreboard.end, ++vpu->scoreboard.issue);
+    tpu_vpu_time_halt(&vpu->scoreboard);
     break;
   case TPU_VOP_LOOP:
     execute_loop(vpu, instruction);
@@ -495,9 +434,16 @@ static void step(const struct context *x, uint64_t instruction) {
   case TPU_VOP_ST:
     execute_store(x, instruction);
     break;
+  case TPU_VOP_CONST:
+  case TPU_VOP_IOTA_LANE:
+  case TPU_VOP_IOTA_SUB:
+    execute_generate(x, instruction);
+    break;
   default:
-    if (!execute_register(x, instruction))
-      fail_illegal(vpu, instruction);
+    if (is_reduction(FIELD(instruction, OP)))
+      execute_reduction(x, instruction);
+    else
+      execute_elementwise(x, instruction);
     break;
   }
 }
@@ -517,5 +463,7 @@ enum tpu_vpu_status tpu_vpu_run(struct tpu_vpu *vpu, const struct tpu_config *co
   }
   num_env_leave(env);
   vpu->cycles = vpu->scoreboard.end;
+  vpu->scoreboard.issue =
+      vpu->scoreboard.fetch > vpu->scoreboard.issued ? vpu->scoreboard.fetch : vpu->scoreboard.issued;
   return vpu->status;
 }

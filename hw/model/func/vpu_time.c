@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Annotated time of the vector unit; see vpu_time.h. */
+#include "vpu_time.h"
+
+#include <string.h>
+
+enum { PIPE_LOAD, PIPE_ALU, PIPE_REDUCE, PIPE_STORE };
+
+#define LAST_SUBLANE (TPU_VPU_SUBLANES - 1)
+
+static void later(uint64_t *time, uint64_t than) {
+  *time = *time < than ? than : *time;
+}
+
+static void later_span(struct tpu_vpu_span *span, struct tpu_vpu_span than) {
+  later(&span->first, than.first);
+  later(&span->last, than.last);
+}
+
+static struct tpu_vpu_span after(struct tpu_vpu_span span, uint64_t cycles) {
+  return (struct tpu_vpu_span){span.first + cycles, span.last + cycles};
+}
+
+/* The pipe may not be faster than one sublane a cycle. */
+static void in_order(struct tpu_vpu_span *span) {
+  later(&span->last, span->first + LAST_SUBLANE);
+}
+
+void tpu_vpu_time_start(struct tpu_vpu_scoreboard *board) {
+  memset(board, 0, sizeof *board);
+  board->fetch = 1;
+}
+
+/* ---- fetch and issue ---------------------------------------------------------------------------------- */
+
+void tpu_vpu_time_loop(struct tpu_vpu_scoreboard *board) {
+  board->fetch++;
+  later(&board->end, board->fetch);
+}
+
+/* Through decode and check; returns the first cycle in which the instruction can issue. */
+static uint64_t arrive(struct tpu_vpu_scoreboard *board) {
+  uint64_t decoded = board->fetch;
+  later(&decoded, board->checked);
+  board->fetch = decoded + 1;
+  board->checked = decoded + 1;
+  later(&board->checked, board->issued);
+  return board->checked + 1;
+}
+
+/* Issues into the next slot of a pipe; returns the first cycle in which the pipe can start it. */
+static uint64_t issue(struct tpu_vpu_scoreboard *board, int pipe) {
+  board->issued = arrive(board);
+  later(&board->issued, board->pipe[pipe].slot_free[board->pipe[pipe].slot]);
+  uint64_t start = board->issued + 1;
+  later(&start, board->pipe[pipe].next);
+  return start;
+}
+
+/* The instruction leaves its slot, and the next one of this pipe can start. */
+static void finish(struct tpu_vpu_scoreboard *board, int pipe, uint64_t next, uint64_t slot_free) {
+  board->pipe[pipe].next = next;
+  board->pipe[pipe].slot_free[board->pipe[pipe].slot] = slot_free;
+  board->pipe[pipe].slot = (board->pipe[pipe].slot + 1) % TPU_VPU_SLOTS;
+  later(&board->end, slot_free);
+}
+
+void tpu_vpu_time_halt(struct tpu_vpu_scoreboard *board) {
+  later(&board->end, arrive(board));
+}
+
+/* ---- registers ---------------------------------------------------------------------------------------- */
+
+static void wait_source(const struct tpu_vpu_scoreboard *board, struct tpu_vpu_span *span, uint32_t source) {
+  if (source != TPU_VPU_NO_VREG)
+    later_span(span, board->vreg[source].written);
+}
+
+/* A pipe keeps its own accesses to a register in order. */
+static void wait_destination(const struct tpu_vpu_scoreboard *board, struct tpu_vpu_span *span, uint32_t vd,
+                             uint32_t pipe) {
+  if (board->vreg[vd].writer != pipe)
+    later_span(span, board->vreg[vd].written);
+  for (uint32_t reader = PIPE_ALU; reader <= PIPE_STORE; reader++)
+    if (reader != pipe)
+      later_span(span, board->vreg[vd].read[reader - PIPE_ALU]);
+}
+
+static void note_read(struct tpu_vpu_scoreboard *board, uint32_t source, uint32_t pipe,
+                      struct tpu_vpu_span done) {
+  if (source != TPU_VPU_NO_VREG)
+    later_span(&board->vreg[source].read[pipe - PIPE_ALU], done);
+}
+
+static void note_written(struct tpu_vpu_scoreboard *board, uint32_t vd, uint32_t pipe,
+                         struct tpu_vpu_span done) {
+  board->vreg[vd].written = done;
+  board->vreg[vd].writer = pipe;
+}
+
+/* ---- pipes -------------------------------------------------------------------------------------------- */
+
+void tpu_vpu_time_alu(struct tpu_vpu_scoreboard *board, uint32_t vd, const uint32_t sources[3]) {
+  struct tpu_vpu_span go = {.first = issue(board, PIPE_ALU)};
+  for (int i = 0; i < 3; i++)
+    wait_source(board, &go, sources[i]);
+  wait_destination(board, &go, vd, PIPE_ALU);
+  in_order(&go);
+  for (int i = 0; i < 3; i++)
+    note_read(board, sources[i], PIPE_ALU, after(go, TIME_VPU_ALU_READ));
+  note_written(board, vd, PIPE_ALU, after(go, TIME_VPU_ALU_RESULT));
+  finish(board, PIPE_ALU, go.last + 1, go.last + TIME_VPU_ALU_RESULT);
+}
+
+void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t lanes, uint32_t vd,
+                         uint32_t source) {
+  uint64_t levels = lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
+  bool over_lanes = op < TPU_VOP_RS_FSUM;
+  struct tpu_vpu_span go = {.first = issue(board, PIPE_REDUCE)};
+  if (op != board->reduce_op)
+    later(&go.first, board->reduce_empty);
+  later(&go.first, board->reduce_room[0]); /* two instructions of rows fit */
+  wait_source(board, &go, source);
+  wait_destination(board, &go, vd, PIPE_REDUCE);
+  in_order(&go);
+  struct tpu_vpu_span done = after(go, TIME_VPU_REDUCE_LANES(levels));
+  if (!over_lanes)
+    done = (struct tpu_vpu_span){go.last + TIME_VPU_REDUCE_SUBLANES - LAST_SUBLANE,
+                                 go.last + TIME_VPU_REDUCE_SUBLANES};
+  note_read(board, source, PIPE_REDUCE, after(go, TIME_VPU_READ));
+  note_written(board, vd, PIPE_REDUCE, done);
+  board->reduce_op = op;
+  board->reduce_empty = go.last - LAST_SUBLANE +
+                        (over_lanes ? TIME_VPU_REDUCE_LANES_EMPTY(levels) : TIME_VPU_REDUCE_SUBLANES_EMPTY);
+  board->reduce_room[0] = board->reduce_room[1];
+  board->reduce_room[1] = done.first;
+  finish(board, PIPE_REDUCE, go.last + 1, done.last);
+}
+
+/* Sublane addresses of an access lie in [low, high]. */
+static void hull(const struct tpu_vpu_time_access *x, uint32_t *low, uint32_t *high) {
+  uint32_t end = x->address + (x->count - 1) * x->pitch;
+  *low = x->address < end ? x->address : end;
+  *high = (x->address < end ? end : x->address) + x->mask;
+}
+
+/* A load's requests wait for older stores that have still to write the same place. */
+static void wait_store(struct tpu_vpu_span *request, const struct tpu_vpu_time_access *load,
+                       const struct tpu_vpu_time_store *store) {
+  const struct tpu_vpu_time_access written = {store->acc, store->address, store->pitch, store->mask,
+                                              store->count};
+  uint32_t load_low, load_high, low, high;
+  if (store->count == 0 || load->count == 0 || store->acc != load->acc || store->done.last <= request->first)
+    return;
+  hull(load, &load_low, &load_high);
+  hull(&written, &low, &high);
+  if (load_high < low || high < load_low)
+    return;
+  uint32_t mask = ~(load->mask | store->mask);
+  for (uint32_t s = 0; s < load->count; s++)
+    for (uint32_t r = 0; r < store->count; r++)
+      if ((((load->address + s * load->pitch) ^ (store->address + r * store->pitch)) & mask) == 0) {
+        uint64_t free = store->done.first + r;
+        if (s == 0)
+          later(&request->first, free);
+        later(&request->last, free + LAST_SUBLANE - s);
+      }
+}
+
+void tpu_vpu_time_load(struct tpu_vpu_scoreboard *board, uint32_t vd,
+                       const struct tpu_vpu_time_access *access) {
+  struct tpu_vpu_span request = {.first = issue(board, PIPE_LOAD)};
+  later_span(&request, board->load_room); /* requests run ahead of the writes by one instruction's rows */
+  for (int i = 0; i < TPU_VPU_SLOTS; i++)
+    wait_store(&request, access, &board->store[i]);
+  in_order(&request);
+  uint64_t latency = access->count == 0 ? TIME_VPU_LOAD_FILL : TIME_VPU_LOAD_RESULT;
+  struct tpu_vpu_span write = after(request, latency - 1);
+  later(&write.first, board->load_room.last);
+  wait_destination(board, &write, vd, PIPE_LOAD);
+  in_order(&write);
+  board->load_requested = request.last + 1;
+  board->load_room = after(write, 0);
+  note_written(board, vd, PIPE_LOAD, after(write, 1));
+  finish(board, PIPE_LOAD, request.last + 1, write.last + 1);
+}
+
+void tpu_vpu_time_store(struct tpu_vpu_scoreboard *board, uint32_t source,
+                        const struct tpu_vpu_time_access *access) {
+  if (access->count == 0) {
+    board->issued = arrive(board);
+    return;
+  }
+  uint32_t slot = board->pipe[PIPE_STORE].slot;
+  struct tpu_vpu_span go = {.first = issue(board, PIPE_STORE)};
+  later(&go.first, board->load_requested);
+  wait_source(board, &go, source);
+  if (access->count < TPU_VPU_SUBLANES && go.last > go.first)
+    go.last = go.first + (go.last - go.first) * (access->count - 1) / LAST_SUBLANE;
+  later(&go.last, go.first + access->count - 1);
+  note_read(board, source, PIPE_STORE, after(go, TIME_VPU_READ));
+  struct tpu_vpu_span done = after(go, TIME_VPU_STORE_DONE);
+  board->store[slot] = (struct tpu_vpu_time_store){.done = done,
+                                                   .acc = access->acc,
+                                                   .address = access->address,
+                                                   .pitch = access->pitch,
+                                                   .mask = access->mask,
+                                                   .count = access->count};
+  finish(board, PIPE_STORE, go.last + 1, done.last);
+}

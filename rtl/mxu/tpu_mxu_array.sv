@@ -55,6 +55,7 @@ module tpu_mxu_array #(
 );
 
   localparam int unsigned Latency = 2 * Dim + 1;
+  localparam int unsigned SumW = Bf16 ? 32 : 16 + IdxW;  // bits of a column's sum
 
   typedef logic [31:0] vec_t[Dim];
   typedef vec_t mat_t[Dim];
@@ -63,7 +64,6 @@ module tpu_mxu_array #(
   mat_t a_q;         // operands, with the bank in bit 16
   mat_t p_q;         // products
   mat_t s_q;         // partial sums
-  mat_t d_q;         // results waiting for the columns to their right
   vec_t a_in, w_in;
 
   // ---------------------------------------------------------------------------------------------
@@ -94,41 +94,58 @@ module tpu_mxu_array #(
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Skew at the left edge: element k and its bank bit wait k cycles.
+  // Edges: element k waits k cycles on the left, the result of column c waits Dim-1-c cycles at the
+  // bottom. Delay lines of different length around one pointer; a line is a small memory, which
+  // saves moving everything every cycle, in simulation and in registers.
 
-  logic [Dim-1:0] bank;
-  assign bank[0] = row_bank_i;
-  if (1) begin : gen_bank
-    logic [Dim-2:0] bank_q;
-    always_ff @(posedge clk_i) if (adv) bank_q <= (Dim - 1)'({bank_q, row_bank_i});
-    assign bank[Dim-1:1] = bank_q;
+  logic [IdxW-1:0] ptr_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ptr_q <= '0;
+    else if (adv) ptr_q <= ptr_q + 1'b1;
   end
 
-  for (genvar r = 0; r < Dim; r++) begin : gen_skew
-    if (r == 0) begin : gen_none
-      assign a_in[r] = 32'({bank[r], 16'(row_data_i[0+:ElemW])});
+  for (genvar r = 0; r < Dim; r++) begin : gen_in
+    logic [ElemW:0] elem;
+    assign elem = {row_bank_i, row_data_i[r*ElemW+:ElemW]};
+    if (r == 0) begin : gen_direct
+      assign a_in[r] = operand(elem);
     end else begin : gen_delay
-      logic [r*ElemW-1:0] dl_q;
-      always_ff @(posedge clk_i)
-        if (adv) dl_q <= (r * ElemW)'({dl_q, row_data_i[r*ElemW+:ElemW]});
-      assign a_in[r] = 32'({bank[r], 16'(dl_q[(r-1)*ElemW+:ElemW])});
+      (* ram_style = "distributed" *)
+      logic [ElemW:0] line_q[Dim];
+      always_ff @(posedge clk_i) if (adv) line_q[ptr_q] <= elem;
+      assign a_in[r] = operand(line_q[ptr_q-IdxW'(r)]);
     end
     assign w_in[r] = 32'(w_data_i[r*ElemW+:ElemW]);
   end
 
+  for (genvar c = 0; c < Dim; c++) begin : gen_out
+    if (c == Dim - 1) begin : gen_direct
+      assign out_data_o[c*32+:32] = s_q[Dim-1][c];
+    end else begin : gen_delay
+      (* ram_style = "distributed" *)
+      logic [SumW-1:0] line_q[Dim];
+      always_ff @(posedge clk_i) if (adv) line_q[ptr_q] <= s_q[Dim-1][c][SumW-1:0];
+      assign out_data_o[c*32+:32] = 32'($signed(line_q[ptr_q-IdxW'(Dim-1-c)]));
+    end
+  end
+
+  // An element as the array holds it: the bank in bit 16.
+  function automatic logic [31:0] operand(input logic [ElemW:0] elem);
+    return {15'd0, elem[ElemW], 16'(elem[ElemW-1:0])};
+  endfunction
+
   // ---------------------------------------------------------------------------------------------
   // The elements.
 
-  // Weights with line idx replaced: array row idx, or column idx where the mask col is set.
+  // Weights with line idx replaced: array row idx, or column idx for col. (Written as a choice, not
+  // with masks, so that synthesis finds a clock enable; it runs Dim times a tile.)
   function automatic mat_t put_line(input mat_t w, input vec_t line, input logic [31:0] idx,
-                                  input logic [31:0] col);
+                                    input logic col);
     mat_t o;
-    logic [31:0] kr, kc;
     for (int unsigned r = 0; r < Dim; r++) begin
       for (int unsigned c = 0; c < Dim; c++) begin
-        kr = {32{r == idx}} & ~col;
-        kc = {32{c == idx}} & col;
-        o[r][c] = (w[r][c] & ~(kr | kc)) | (line[c] & kr) | (line[r] & kc);
+        o[r][c] = ((col ? c : r) == idx) ? (col ? line[r] : line[c]) : w[r][c];
       end
     end
     return o;
@@ -140,16 +157,6 @@ module tpu_mxu_array #(
     for (int unsigned r = 0; r < Dim; r++) begin
       for (int unsigned c = 1; c < Dim; c++) o[r][c] = m[r][c-1];
       o[r][0] = in[r];
-    end
-    return o;
-  endfunction
-
-  // Everything one down, `in` enters row 0.
-  function automatic mat_t shift_down(input mat_t m, input vec_t in);
-    mat_t o;
-    for (int unsigned c = 0; c < Dim; c++) o[0][c] = in[c];
-    for (int unsigned r = 1; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) o[r][c] = m[r-1][c];
     end
     return o;
   endfunction
@@ -170,11 +177,16 @@ module tpu_mxu_array #(
     return o;
   endfunction
 
+  // The bits above SumW are written as copies of the sign; synthesis keeps one register of them.
   function automatic mat_t add_int(input mat_t s, input mat_t p);
     mat_t o;
+    logic [SumW-1:0] t;
     for (int unsigned c = 0; c < Dim; c++) o[0][c] = p[0][c];
     for (int unsigned r = 1; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) o[r][c] = s[r-1][c] + p[r][c];
+      for (int unsigned c = 0; c < Dim; c++) begin
+        t = SumW'(s[r-1][c]) + SumW'(p[r][c]);
+        o[r][c] = 32'($signed(t));
+      end
     end
     return o;
   endfunction
@@ -201,16 +213,14 @@ module tpu_mxu_array #(
     return o;
   endfunction
 
-  logic [31:0] w_idx, w_col;
+  logic [31:0] w_idx;
   assign w_idx = 32'(w_idx_i);
-  assign w_col = {32{w_col_i}};
 
   // One statement per mode: if/else on one target makes Verilator 5.006 compute both.
   always_ff @(posedge clk_i) begin
-    if (w_valid_i & ~w_bank_i) w0_q <= put_line(w0_q, w_in, w_idx, w_col);
-    if (w_valid_i & w_bank_i) w1_q <= put_line(w1_q, w_in, w_idx, w_col);
+    if (w_valid_i & ~w_bank_i) w0_q <= put_line(w0_q, w_in, w_idx, w_col_i);
+    if (w_valid_i & w_bank_i) w1_q <= put_line(w1_q, w_in, w_idx, w_col_i);
     if (adv) a_q <= shift_right(a_q, a_in);
-    if (adv) d_q <= shift_down(d_q, s_q[Dim-1]);
   end
 
   if (Bf16) begin : gen_pe_both
@@ -224,17 +234,6 @@ module tpu_mxu_array #(
     always_ff @(posedge clk_i) begin
       if (adv) p_q <= mul_int(a_q, w0_q, w1_q);
       if (adv) s_q <= add_int(s_q, p_q);
-    end
-  end
-
-  // ---------------------------------------------------------------------------------------------
-  // Deskew at the bottom edge: column c waits for column Dim-1.
-
-  for (genvar c = 0; c < Dim; c++) begin : gen_out
-    if (c == Dim - 1) begin : gen_none
-      assign out_data_o[c*32+:32] = s_q[Dim-1][c];
-    end else begin : gen_delay
-      assign out_data_o[c*32+:32] = d_q[Dim-2-c][c];
     end
   end
 

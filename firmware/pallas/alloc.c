@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arrays that live longer than a call, and the arrays of a data file.
+ *
+ * On-chip allocations are taken from the top of a space, so that what is left for plans is one piece
+ * from 0 on. HBM is taken from the top too, down to the end of the data file.
+ */
+#include "internal.h"
+
+struct allocation {
+  bool used;
+  uint8_t space;
+  uint32_t address, size; /* bytes; rows in ACC */
+  struct pl_buffer buffer;
+  struct pl_group group;
+};
+
+static struct allocation allocations[PL_MAX_ALLOCATIONS];
+static uint32_t data_end; /* bytes of HBM that the data file takes */
+
+static uint32_t space_size(unsigned space)
+{
+  const uint32_t *p = pl_context.params.value;
+  switch (space) {
+  case PL_HBM:
+    return p[TPU_PARAM_HBM_BYTES];
+  case PL_VMEM:
+    return p[TPU_PARAM_VMEM_BYTES];
+  case PL_SMEM:
+    return p[TPU_PARAM_SMEM_BYTES];
+  case PL_ACC:
+    return p[TPU_PARAM_ACC_ROWS];
+  default:
+    return 0;
+  }
+}
+
+uint32_t pl_plan_space(unsigned space)
+{
+  uint32_t end = space_size(space);
+  for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
+    if (allocations[i].used && allocations[i].space == space && allocations[i].address < end)
+      end = allocations[i].address;
+  return end;
+}
+
+uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns)
+{
+  uint32_t bytes = pl_dtype_bytes(dtype), lanes = pl_context.lanes;
+  if (space == PL_VMEM) /* what vector rows and MXU rows must be a multiple of */
+    return ((uint32_t)columns + lanes - 1) / lanes * lanes * bytes;
+  return (uint32_t)columns * bytes;
+}
+
+/* Bytes (rows in ACC) that an array takes. */
+static uint64_t footprint(const pl_array *a)
+{
+  uint64_t rows = 1;
+  for (int d = 0; d + 1 < a->rank; d++)
+    rows *= (uint32_t)a->shape[d];
+  if (a->space == PL_ACC) {
+    uint32_t dim = pl_context.dim, columns = a->rank > 0 ? (uint32_t)a->shape[a->rank - 1] : 1;
+    return rows * ((columns + dim - 1) / dim);
+  }
+  return rows * a->pitch;
+}
+
+/* The highest free place of this size above `floor`; false if there is none. */
+static bool find_place(unsigned space, uint32_t size, uint32_t align, uint32_t floor, uint32_t *address)
+{
+  uint32_t end = space_size(space);
+  for (;;) {
+    if (end < size || end - size < floor)
+      return false;
+    uint32_t start = (end - size) & ~(align - 1);
+    const struct allocation *hit = NULL;
+    for (int i = 0; i < PL_MAX_ALLOCATIONS; i++) {
+      const struct allocation *a = &allocations[i];
+      if (a->used && a->space == space && a->address < start + size && start < a->address + a->size)
+        hit = a;
+    }
+    if (start < floor)
+      return false;
+    if (hit == NULL) {
+      *address = start;
+      return true;
+    }
+    end = hit->address;
+  }
+}
+
+static pl_status check_shape(const pl_shape *shape, unsigned dtype)
+{
+  uint64_t elements = 1;
+  if (shape->rank > PL_MAX_RANK)
+    return pl_fail(PL_ERROR_LIMIT, "rank %u is more than PL_MAX_RANK (%d)", (unsigned)shape->rank, PL_MAX_RANK);
+  if (pl_dtype_bytes(dtype) == 0)
+    return pl_fail(PL_ERROR_ARGUMENT, "there is no dtype %u", dtype);
+  for (int d = 0; d < shape->rank; d++) {
+    if (shape->extent[d] <= 0)
+      return pl_fail(PL_ERROR_ARGUMENT, "extent %d of dimension %d", (int)shape->extent[d], d);
+    elements *= (uint32_t)shape->extent[d];
+    if (elements > INT32_MAX)
+      return pl_fail(PL_ERROR_ARGUMENT, "an array of more than 2^31 elements");
+  }
+  return PL_OK;
+}
+
+pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape)
+{
+  pl_array a = {.address = offset, .rank = shape.rank, .dtype = (uint8_t)dtype, .space = PL_HBM};
+  for (int d = 0; d < shape.rank && d < PL_MAX_RANK; d++)
+    a.shape[d] = shape.extent[d];
+  a.pitch = (a.rank > 0 ? (uint32_t)a.shape[a.rank - 1] : 1) * pl_dtype_bytes(dtype);
+  return a;
+}
+
+uint32_t pl_array_bytes(const pl_array *array)
+{
+  uint32_t bytes = pl_dtype_bytes(array->dtype);
+  for (int d = 0; d < array->rank; d++)
+    bytes *= (uint32_t)array->shape[d];
+  return bytes;
+}
+
+void *pl_hbm_pointer(const pl_array *array) { return array->space == PL_HBM ? cpu_hbm(array->address) : NULL; }
+
+pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *array)
+{
+  struct pl_context *c = &pl_context;
+  struct allocation *slot = NULL;
+  uint32_t address = 0;
+
+  if (pl_init() != PL_OK)
+    return c->status;
+  if (c->plan == NULL)
+    c->status = PL_OK;
+  if (space < PL_HBM || space > PL_ACC || array == NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_alloc: space %s", pl_space_name(space));
+  if (check_shape(&shape, dtype) != PL_OK)
+    return c->status;
+  for (int i = 0; i < PL_MAX_ALLOCATIONS && slot == NULL; i++)
+    if (!allocations[i].used)
+      slot = &allocations[i];
+  if (slot == NULL)
+    return pl_fail(PL_ERROR_LIMIT, "more than PL_MAX_ALLOCATIONS (%d) live arrays", PL_MAX_ALLOCATIONS);
+
+  pl_array a = pl_hbm_array(0, dtype, shape);
+  a.space = (uint8_t)space;
+  int32_t columns = a.rank > 0 ? a.shape[a.rank - 1] : 1;
+  if (space == PL_ACC) {
+    if (a.rank > 2 || pl_dtype_bytes(dtype) != 4)
+      return pl_fail(PL_ERROR_ARGUMENT, "pl_alloc: ACC holds f32 or int32 of rank 2 at most");
+    a.pitch = a.rank == 2 ? (uint32_t)a.shape[0] : 1;
+  } else {
+    a.pitch = pl_row_pitch(space, dtype, columns);
+  }
+  uint64_t size = footprint(&a);
+  uint32_t align = space == PL_ACC ? 1 : PL_ALIGN;
+  size = (size + align - 1) / align * align;
+  if (size > UINT32_MAX || !find_place(space, (uint32_t)size, align, space == PL_HBM ? data_end : 0, &address))
+    return pl_fail(PL_ERROR_BUDGET, "pl_alloc: no room for %lu %s in %s: %u in one piece below what is taken of %u",
+                   (unsigned long)size, space == PL_ACC ? "rows" : "bytes", pl_space_name(space),
+                   (unsigned)(pl_plan_space(space) - (space == PL_HBM ? data_end : 0)), (unsigned)space_size(space));
+  a.address = address;
+  slot->used = true;
+  slot->space = (uint8_t)space;
+  slot->address = address;
+  slot->size = (uint32_t)size;
+  slot->group.readers = 0;
+  slot->buffer = (struct pl_buffer){.address = address, .group = &slot->group, .writer = PL_NOBODY};
+  slot->buffer.next = &slot->buffer;
+  *array = a;
+  return PL_OK;
+}
+
+pl_status pl_free(const pl_array *array)
+{
+  struct pl_context *c = &pl_context;
+  if (pl_init() != PL_OK)
+    return c->status;
+  if (c->plan == NULL)
+    c->status = PL_OK;
+  else
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_free inside a kernel body");
+  for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
+    if (allocations[i].used && allocations[i].space == array->space && allocations[i].address == array->address) {
+      allocations[i].used = false;
+      return PL_OK;
+    }
+  return pl_fail(PL_ERROR_ARGUMENT, "pl_free: nothing was allocated at 0x%x of %s", (unsigned)array->address,
+                 pl_space_name(array->space));
+}
+
+struct pl_buffer *pl_resident_buffer(const pl_array *array)
+{
+  for (int i = 0; i < PL_MAX_ALLOCATIONS; i++) {
+    struct allocation *a = &allocations[i];
+    if (a->used && a->space == array->space && array->address >= a->address &&
+        array->address - a->address + footprint(array) <= a->size)
+      return &a->buffer;
+  }
+  return NULL;
+}
+
+/* ---- data files ---- */
+
+enum { DATA_HEADER_BYTES = 64, DATA_ENTRY_BYTES = 64, DATA_MAX_ARRAYS = 64, DATA_NAME_BYTES = 16 };
+
+struct data_header {
+  char magic[8];
+  uint32_t version, count, file_bytes, crc, zero[10];
+};
+
+struct data_entry {
+  char name[DATA_NAME_BYTES];
+  uint32_t dtype, rank, shape[PL_MAX_RANK], offset, bytes, crc, zero[2];
+};
+_Static_assert(sizeof(struct data_header) == DATA_HEADER_BYTES && sizeof(struct data_entry) == DATA_ENTRY_BYTES,
+               "as docs/data-format.md says");
+
+/* CRC-32 of zlib, four bits at a time: a table of 64 bytes and 12 instructions a byte. */
+static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n)
+{
+  static const uint32_t table[16] = {
+      0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+      0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+  };
+  const uint8_t *p = data;
+  crc = ~crc;
+  for (uint32_t i = 0; i < n; i++) {
+    crc ^= p[i];
+    crc = crc >> 4 ^ table[crc & 15];
+    crc = crc >> 4 ^ table[crc & 15];
+  }
+  return ~crc;
+}
+
+static pl_status data_begin(void)
+{
+  if (pl_init() != PL_OK)
+    return pl_context.status;
+  if (pl_context.plan != NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "data files cannot be read in a kernel body");
+  return pl_context.status = PL_OK;
+}
+
+pl_status pl_data_open(void)
+{
+  static const char magic[8] = {'P', 'E', 'P', 'L', 'D', 'A', 'T', 'A'};
+  const struct data_header *h;
+  uint32_t hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
+
+  if (data_begin() != PL_OK)
+    return pl_context.status;
+  hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
+  h = cpu_hbm(0);
+  for (int i = 0; i < 8; i++)
+    if (h->magic[i] != magic[i])
+      return pl_fail(PL_ERROR_DATA, "there is no data file in HBM; run with DATA=file (tools/data/pack.py makes one)");
+  if (h->version != 1)
+    return pl_fail(PL_ERROR_DATA, "data file of version %u, this program reads 1", (unsigned)h->version);
+  uint32_t end = DATA_HEADER_BYTES + h->count * DATA_ENTRY_BYTES;
+  if (h->count > DATA_MAX_ARRAYS || h->file_bytes < end || h->file_bytes > hbm)
+    return pl_fail(PL_ERROR_DATA, "data file of %u arrays and %u bytes, HBM has %u", (unsigned)h->count,
+                   (unsigned)h->file_bytes, (unsigned)hbm);
+  struct data_header copy = *h;
+  copy.crc = 0;
+  uint32_t crc = crc32_add(0, &copy, sizeof copy);
+  crc = crc32_add(crc, cpu_hbm(DATA_HEADER_BYTES), end - DATA_HEADER_BYTES);
+  if (crc != h->crc)
+    return pl_fail(PL_ERROR_DATA, "data file: header or directory damaged (CRC %08x, should be %08x)", (unsigned)crc,
+                   (unsigned)h->crc);
+  data_end = h->file_bytes;
+  return PL_OK;
+}
+
+static bool same_name(const char *stored, const char *name)
+{
+  for (int i = 0; i < DATA_NAME_BYTES; i++) {
+    if (stored[i] != name[i])
+      return false;
+    if (name[i] == '\0')
+      return true;
+  }
+  return false;
+}
+
+pl_status pl_data_find(const char *name, pl_array *array)
+{
+  if (data_begin() != PL_OK)
+    return pl_context.status;
+  if (data_end == 0)
+    return pl_fail(PL_ERROR_DATA, "pl_data_open() has not succeeded");
+  const struct data_header *h = cpu_hbm(0);
+  const struct data_entry *e = cpu_hbm(DATA_HEADER_BYTES);
+  for (uint32_t i = 0; i < h->count; i++, e++) {
+    if (!same_name(e->name, name))
+      continue;
+    pl_shape shape = {.rank = (uint8_t)e->rank};
+    for (uint32_t d = 0; d < e->rank && d < PL_MAX_RANK; d++)
+      shape.extent[d] = (int32_t)e->shape[d];
+    if (e->rank > PL_MAX_RANK || check_shape(&shape, e->dtype) != PL_OK || e->offset > data_end ||
+        e->bytes > data_end - e->offset)
+      return pl_fail(PL_ERROR_DATA, "data file: array %s has a bad directory entry", name);
+    *array = pl_hbm_array(e->offset, (pl_dtype)e->dtype, shape);
+    if (pl_array_bytes(array) != e->bytes)
+      return pl_fail(PL_ERROR_DATA, "data file: array %s has %u bytes, its shape %u", name, (unsigned)e->bytes,
+                     (unsigned)pl_array_bytes(array));
+    uint32_t crc = crc32_add(0, cpu_hbm(e->offset), e->bytes);
+    if (crc != e->crc)
+      return pl_fail(PL_ERROR_DATA, "data file: array %s is damaged (CRC %08x, should be %08x)", name, (unsigned)crc,
+                     (unsigned)e->crc);
+    return PL_OK;
+  }
+  pl_fail(PL_ERROR_DATA, "data file: there is no array %s; it has", name);
+  e = cpu_hbm(DATA_HEADER_BYTES);
+  for (uint32_t i = 0; i < h->count; i++, e++)
+    pl_message_add(" %.15s", e->name);
+  return PL_ERROR_DATA;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* pl_call: set-up, the pipeline, the checks at the end, and what was measured. */
+#include "internal.h"
+
+static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays results)
+{
+  for (uint32_t i = 0; i < args.count; i++)
+    if (pl_operand_bind(&plan->operand[i], &args.array[i]) != PL_OK)
+      return pl_context.status;
+  for (uint32_t i = 0; i < results.count; i++)
+    if (pl_operand_bind(&plan->operand[args.count + i], &results.array[i]) != PL_OK)
+      return pl_context.status;
+  return PL_OK;
+}
+
+/* An output that shares memory with another operand would race with it. */
+static pl_status check_overlap(const struct pl_plan *plan)
+{
+  const uint32_t operands = plan->inputs + plan->outputs;
+  for (uint32_t o = plan->inputs; o < operands; o++) {
+    const struct pl_operand *out = &plan->operand[o];
+    const uint32_t bytes = out->hbm_bytes;
+    for (uint32_t i = 0; i < o; i++) {
+      const struct pl_operand *other = &plan->operand[i];
+      if (out->base < other->base + other->hbm_bytes && other->base < out->base + bytes)
+        return pl_fail_operand(PL_ERROR_ARGUMENT, out, "shares HBM from 0x%x on with %s %u; that would be an alias",
+                               (unsigned)(out->base > other->base ? out->base : other->base),
+                               other->output ? "output" : "input", (unsigned)other->number);
+    }
+  }
+  return PL_OK;
+}
+
+/* Makes the operands known to pl_input() and so on. */
+static void enter(struct pl_context *c, struct pl_plan *plan)
+{
+  c->plan = plan;
+  c->head.inputs = plan->inputs;
+  c->head.outputs = plan->outputs;
+  c->head.scratches = plan->scratches;
+  for (uint32_t i = 0; i < plan->inputs; i++)
+    c->head.input[i] = &plan->operand[i].view;
+  for (uint32_t i = 0; i < plan->outputs; i++)
+    c->head.output[i] = &plan->operand[plan->inputs + i].view;
+  for (uint32_t i = 0; i < plan->scratches; i++)
+    c->head.scratch[i] = &plan->scratch[i].view;
+}
+
+static void leave(struct pl_context *c)
+{
+  const struct pl_plan *plan = c->plan;
+  for (uint32_t i = 0; plan != NULL && i < plan->inputs + plan->outputs; i++)
+    plan->operand[i].view.generation = 0; /* refs end with the call */
+  for (uint32_t i = 0; plan != NULL && i < plan->scratches; i++)
+    plan->scratch[i].view.generation = 0;
+  c->in_body = false;
+  c->plan = NULL;
+  c->kernel = NULL;
+  c->head.inputs = c->head.outputs = c->head.scratches = 0;
+  c->head.grid.rank = 0;
+}
+
+/* Everything is complete: is every semaphore zero, and was every copy waited for? */
+static void check_semaphores(struct pl_context *c, const struct pl_plan *plan)
+{
+  for (uint32_t i = 0; i < plan->semaphores; i++) {
+    const uint32_t s = PL_FIRST_SEMAPHORE + i;
+    uint32_t value = 0;
+    (void)!tpu_sem_read(&c->sem, s, &value);
+    if (value == 0 && c->semaphore[s].started == c->semaphore[s].waited)
+      continue;
+    if (c->semaphore[s].queue != PL_NOBODY)
+      pl_fail(PL_ERROR_SEMAPHORE,
+              "the kernel ended with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes waited "
+              "for, last started on DMA%u with tag %08x; it holds %u",
+              (unsigned)i, (unsigned)c->semaphore[s].waited, (unsigned)c->semaphore[s].started,
+              (unsigned)c->semaphore[s].queue, (unsigned)c->semaphore[s].tag, (unsigned)value);
+    else
+      pl_fail(PL_ERROR_SEMAPHORE,
+              "the kernel ended with semaphore %u of scratch at %u, not 0: signalled %u, waited for %u, last "
+              "signalled in step %u",
+              (unsigned)i, (unsigned)value, (unsigned)c->semaphore[s].started, (unsigned)c->semaphore[s].waited,
+              (unsigned)c->semaphore[s].signal_step);
+    return;
+  }
+}
+
+static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results)
+{
+  if (bind_operands(plan, args, results) != PL_OK || check_overlap(plan) != PL_OK)
+    return;
+  enter(c, plan);
+  pl_pipeline_run(c, plan);
+  const pl_status status = c->status;
+  if (status != PL_OK)
+    c->status = PL_OK; /* what is queued may still end well */
+  pl_drain(c);
+  if (status != PL_OK)
+    c->status = status;
+  c->in_body = false;
+  if (c->status == PL_OK)
+    check_semaphores(c, plan);
+  if (c->status != PL_OK)
+    pl_recover();
+}
+
+pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
+{
+  struct pl_context *c = &pl_context;
+  struct pl_plan *plan = NULL;
+  uint64_t begin, end;
+
+  if (pl_init() != PL_OK)
+    return c->status;
+  if (c->plan != NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_call inside a kernel body");
+  const uint32_t instructions = cpu_instret();
+  c->status = PL_OK;
+  if (kernel == NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_call without a kernel");
+  c->kernel = kernel;
+  c->stats.setup = instructions;
+  c->stats.finish = instructions;
+  c->stats.plan = NULL;
+  for (uint32_t d = 0; d < kernel->grid.rank && d < PL_MAX_GRID; d++)
+    if (kernel->grid.extent[d] == PL_DYN_FLAG) {
+      leave(c);
+      return PL_OK; /* a run-time extent of 0: nothing happens at all */
+    }
+  (void)!tpu_ctrl_cycle(&c->ctrl, &begin);
+  tpu_ctrl_mark(&c->ctrl, TPU_MARK_CALL_BEGIN, c->calls);
+  (void)!tpu_counters_clear(&c->counters);
+  cpu_fence(); /* what the scalar core wrote to HBM is there before the first command */
+  if (pl_plan_find(c, kernel, args, results, &plan) == PL_OK)
+    run(c, plan, args, results);
+  (void)!tpu_counters_latch(&c->counters);
+  tpu_ctrl_mark(&c->ctrl, TPU_MARK_CALL_END, c->calls++);
+  (void)!tpu_ctrl_cycle(&c->ctrl, &end);
+  leave(c);
+  c->stats.plan = plan;
+  c->stats.cycles = end - begin;
+  const uint32_t now = cpu_instret();
+  c->stats.instructions = now - instructions;
+  c->stats.finish = now - c->stats.finish;
+  return c->status;
+}
+
+void pl_get_stats(pl_stats *stats)
+{
+  const struct pl_context *c = &pl_context;
+  const struct pl_plan *plan = c->stats.plan;
+
+  *stats = (pl_stats){
+      .cycles = c->stats.cycles,
+      .instructions = c->stats.instructions,
+      .setup_instructions = c->stats.setup,
+      .finish_instructions = c->stats.finish,
+      .plan_was_cached = c->stats.cached,
+  };
+  if (plan == NULL)
+    return;
+  stats->steps = plan->steps;
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
+    stats->copies[i] = plan->operand[i].copies;
+  for (unsigned q = 0; q < PL_QUEUES; q++)
+    (void)!tpu_counters_read(&c->counters, q, &stats->queue[q]);
+}

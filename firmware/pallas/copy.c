@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies by DMA in a body, and explicit semaphores.
+ *
+ * A started copy is ordered behind the commands it depends on, but nothing is ordered behind it until
+ * its pl_wait(): it is not entered as a reader or writer, so a use in between is a race, and the
+ * functional model reports it. pl_wait() is a SYNC command that takes the bytes out of the semaphore;
+ * every later command waits for its ticket. So the SYNC queue is the only consumer of a kernel's
+ * semaphores.
+ */
+#include "internal.h"
+
+struct level {
+  uint32_t count;
+  int32_t src_stride, dst_stride;
+};
+
+static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst)
+{
+  char a[64], b[64], name[24];
+  bool same = src->rank == dst->rank && src->dtype == dst->dtype;
+
+  for (unsigned d = 0; same && d < src->rank; d++)
+    same = src->shape[d] == dst->shape[d];
+  if (!same) {
+    pl_shape_text(src->shape, src->rank, a);
+    pl_shape_text(dst->shape, dst->rank, b);
+    return pl_fail(PL_ERROR_SHAPE, "a copy of %s %s in %s to %s %s in %s: a DMA does not convert or reshape",
+                   pl_dtype_name(src->dtype), a, pl_space_name(src->space), pl_dtype_name(dst->dtype), b,
+                   pl_space_name(dst->space));
+  }
+  for (int i = 0; i < 2; i++) {
+    const struct pl_view *v = i == 0 ? src : dst;
+    if (v->space < PL_HBM || v->space > PL_SMEM)
+      return pl_fail(PL_ERROR_REF, "a DMA does not reach %s (%s)", pl_space_name(v->space), pl_view_name(v, name));
+  }
+  if (dst->flags & PL_VIEW_READ_ONLY)
+    return pl_fail(PL_ERROR_REF, "a copy would write %s", pl_view_name(dst, name));
+  return PL_OK;
+}
+
+/* Dimensions from the innermost outwards; those that follow gapless on both sides become one. */
+static unsigned levels_of(const struct pl_view *src, const struct pl_view *dst, struct level *level, uint32_t *row)
+{
+  unsigned n = 0;
+
+  *row = pl_dtype_bytes(src->dtype) * (uint32_t)(src->rank > 0 ? src->shape[src->rank - 1] : 1);
+  for (int d = src->rank - 2; d >= 0; d--) {
+    struct level l = {(uint32_t)src->shape[d], src->stride[d], dst->stride[d]};
+    if (l.count == 0)
+      *row = 0;
+    if (l.count <= 1)
+      continue;
+    if (n == 0 && l.src_stride == (int32_t)*row && l.dst_stride == l.src_stride)
+      *row *= l.count;
+    else if (n > 0 && l.src_stride == level[n - 1].src_stride * (int32_t)level[n - 1].count &&
+             l.dst_stride == level[n - 1].dst_stride * (int32_t)level[n - 1].count &&
+             l.count * level[n - 1].count <= 0xffff)
+      level[n - 1].count *= l.count;
+    else
+      level[n++] = l;
+  }
+  return n;
+}
+
+struct transfer {
+  const struct pl_view *src, *dst;
+  struct level level[PL_MAX_RANK];
+  unsigned levels;
+  uint32_t row;
+  uint32_t signals, tag;
+};
+
+/* Queues the commands of a copy; more than three levels, or a long one, take several. */
+static bool queue_copy(struct pl_context *c, struct pl_queue *q, const struct transfer *t, unsigned levels,
+                       uint32_t src, uint32_t dst, const struct pl_deps *deps)
+{
+  if (levels > 3 || (levels > 0 && t->level[levels - 1].count > 0xffff)) {
+    const struct level *l = &t->level[levels - 1];
+    for (uint32_t i = 0; i < l->count; i++)
+      if (!queue_copy(c, q, t, levels - 1, src + i * (uint32_t)l->src_stride, dst + i * (uint32_t)l->dst_stride, deps))
+        return false;
+    return true;
+  }
+  uint32_t count[3] = {1, 1, 1};
+  for (unsigned i = 0; i < 3; i++) {
+    if (i < levels)
+      count[i] = t->level[i].count;
+    tpu_queue_put(q->base, TPU_DMA_SRC_STRIDE(i), i < levels ? (uint32_t)t->level[i].src_stride : 0);
+    tpu_queue_put(q->base, TPU_DMA_DST_STRIDE(i), i < levels ? (uint32_t)t->level[i].dst_stride : 0);
+  }
+  tpu_queue_put(q->base, TPU_DMA_MODE,
+                (t->src->space - PL_HBM + TPU_SPACE_HBM) << TPU_DMA_MODE_SRC_SPACE_SHIFT |
+                    (t->dst->space - PL_HBM + TPU_SPACE_HBM) << TPU_DMA_MODE_DST_SPACE_SHIFT);
+  tpu_queue_put(q->base, TPU_DMA_ROW_BYTES, t->row);
+  tpu_queue_put(q->base, TPU_DMA_COUNT01, count[0] | count[1] << TPU_DMA_COUNT01_COUNT1_SHIFT);
+  tpu_queue_put(q->base, TPU_DMA_COUNT2, count[2]);
+  tpu_queue_put(q->base, TPU_DMA_SRC, src);
+  tpu_queue_put(q->base, TPU_DMA_DST, dst);
+  q->owner = NULL;
+  return pl_issue(c, q, deps, t->signals, t->tag);
+}
+
+static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *dst)
+{
+  return &c->queue[dst->space == PL_HBM ? (uint32_t)PL_WRITE_BACK_QUEUE : c->plan->copy_queue];
+}
+
+/* Queues a copy behind everything it depends on. */
+static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl_view *src,
+                       const struct pl_view *dst, uint32_t signals)
+{
+  struct transfer t = {.src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index)};
+  struct pl_deps deps = {0};
+
+  t.levels = levels_of(src, dst, t.level, &t.row);
+  if (t.row == 0)
+    t.levels = 0;
+  pl_read_deps(&deps, src->buffer, q->number);
+  pl_write_deps(&deps, dst->buffer, q->number);
+  return queue_copy(c, q, &t, t.levels, src->buffer->address + src->offset, dst->buffer->address + dst->offset, &deps);
+}
+
+void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref)
+{
+  struct pl_context *c = pl_self();
+  struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
+
+  if (src == NULL || dst == NULL || check_copy(src, dst) != PL_OK)
+    return;
+  struct pl_queue *q = queue_for(c, dst);
+  if (!start_copy(c, q, src, dst, 0))
+    return;
+  pl_has_read(src->buffer, q);
+  pl_has_written(dst->buffer, q);
+}
+
+/* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
+static int one_semaphore(struct pl_context *c, pl_ref ref)
+{
+  const struct pl_view *v = pl_use(c, ref);
+  char name[24];
+
+  if (v == NULL)
+    return -1;
+  if (v->space != PL_SEMAPHORE) {
+    pl_fail(PL_ERROR_REF, "%s is in %s; a semaphore is needed", pl_view_name(v, name), pl_space_name(v->space));
+    return -1;
+  }
+  if (v->shape[0] != 1) {
+    pl_fail(PL_ERROR_REF, "%s is %d semaphores; choose one with pl_at(ref, PL_DS(i, 1))", pl_view_name(v, name),
+            (int)v->shape[0]);
+    return -1;
+  }
+  return (int)(v->semaphores + v->offset / sizeof(int32_t));
+}
+
+pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semaphore)
+{
+  struct pl_context *c = pl_self();
+  const struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
+  pl_copy_handle copy = {PL_NO_REF, PL_NO_REF, PL_NO_REF, 0};
+
+  if (src == NULL || dst == NULL || one_semaphore(c, semaphore) < 0 || check_copy(src, dst) != PL_OK)
+    return copy;
+  copy = (pl_copy_handle){src_ref, dst_ref, semaphore, pl_dtype_bytes(src->dtype)};
+  for (unsigned d = 0; d < src->rank; d++)
+    copy.bytes *= (uint32_t)src->shape[d];
+  return copy;
+}
+
+void pl_start(const pl_copy_handle *copy)
+{
+  struct pl_context *c = pl_self();
+  const struct pl_view *src = pl_use(c, copy->src), *dst = pl_use(c, copy->dst);
+  const int semaphore = one_semaphore(c, copy->semaphore);
+
+  if (src == NULL || dst == NULL || semaphore < 0)
+    return;
+  struct pl_queue *q = queue_for(c, dst);
+  const uint32_t signal = (TPU_Q_SIGNALS_EN0_MASK | TPU_Q_SIGNALS_BYTES0_MASK | (uint32_t)semaphore)
+                          << TPU_Q_SIGNALS_SEM1_SHIFT;
+  if (!start_copy(c, q, src, dst, signal))
+    return;
+  c->semaphore[semaphore].started += copy->bytes;
+  c->semaphore[semaphore].queue = q->number;
+  c->semaphore[semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step_tag;
+}
+
+pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore)
+{
+  pl_copy_handle copy = pl_make_async_copy(src, dst, semaphore);
+  if (pl_self()->status == PL_OK)
+    pl_start(&copy);
+  return copy;
+}
+
+/* A SYNC command that takes the amount; false if it was never given, which would never end. */
+static bool take(struct pl_context *c, int semaphore, uint32_t amount)
+{
+  const struct pl_deps none = {0};
+  const uint32_t given = c->semaphore[semaphore].started - c->semaphore[semaphore].waited;
+
+  if (given < amount) {
+    pl_fail(PL_ERROR_DEADLOCK,
+            "a wait for %u on semaphore %u, to which only %u more were signalled or started before it: nobody can "
+            "signal the rest",
+            (unsigned)amount, (unsigned)semaphore - PL_FIRST_SEMAPHORE, (unsigned)given);
+    return false;
+  }
+  c->semaphore[semaphore].waited += amount;
+  return pl_sync(c, &none, false, 0, 0, semaphore, amount);
+}
+
+void pl_wait(const pl_copy_handle *copy)
+{
+  struct pl_context *c = pl_self();
+  const int semaphore = one_semaphore(c, copy->semaphore);
+
+  if (semaphore < 0 || copy->bytes == 0 || !take(c, semaphore, copy->bytes))
+    return;
+  for (unsigned i = 0; i < TPU_QUEUE_SYNC; i++) {
+    struct pl_queue *q = &c->queue[i];
+    q->fenced = true;
+    q->fence = c->queue[TPU_QUEUE_SYNC].issued;
+    q->limit = q->issued; /* so that the hot paths look */
+  }
+}
+
+void pl_semaphore_signal(pl_ref ref, uint32_t amount)
+{
+  struct pl_context *c = pl_self();
+  const int semaphore = one_semaphore(c, ref);
+  struct pl_deps deps = {0};
+
+  if (semaphore < 0 || amount == 0)
+    return;
+  for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
+    pl_depend(&deps, r, c->queue[r].issued);
+  if (!pl_sync(c, &deps, false, (uint32_t)semaphore, amount, -1, 0))
+    return;
+  c->semaphore[semaphore].started += amount;
+  c->semaphore[semaphore].queue = PL_NOBODY;
+  c->semaphore[semaphore].signal_step = c->step;
+}
+
+void pl_semaphore_wait(pl_ref ref, uint32_t amount)
+{
+  struct pl_context *c = pl_self();
+  const int semaphore = one_semaphore(c, ref);
+
+  if (semaphore < 0 || amount == 0 || !take(c, semaphore, amount))
+    return;
+  pl_wait_ticket(c, TPU_QUEUE_SYNC, c->queue[TPU_QUEUE_SYNC].issued);
+}
+
+uint32_t pl_semaphore_read(pl_ref ref)
+{
+  struct pl_context *c = pl_self();
+  const int semaphore = one_semaphore(c, ref);
+  uint32_t value = 0;
+
+  if (semaphore < 0 || !pl_wait_ticket(c, TPU_QUEUE_SYNC, c->queue[TPU_QUEUE_SYNC].issued))
+    return 0;
+  (void)!tpu_sem_read(&c->sem, (unsigned)semaphore, &value);
+  return value;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Matrix multiplication. The first dot of a kind is checked and remembered in a record of its result's
+ * view; as long as the same refs come again and the queue's words are still that record's, a dot costs
+ * three addresses, the mode, up to three wait amounts and GO.
+ *
+ * The waits of a record are fixed: the writers of x and y, and the vector unit, which reads the
+ * accumulator. A ticket that was reached long ago costs nothing, so nothing is left out to save a wait.
+ */
+#include "internal.h"
+
+static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref, unsigned mode);
+
+/* Same record, same writers: only the vector unit may be both a writer of x or y and the third wait. */
+void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
+{
+  struct pl_context *c = pl_self();
+  struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
+  const struct pl_dot_record *r = acc.view->dot;
+  struct pl_buffer *bx = x.view->buffer, *by = y.view->buffer, *bc = acc.view->buffer;
+
+  if (PL_UNLIKELY(q->owner != r || r->x != x.view || r->y != y.view || (mode & ~1u) != r->mode ||
+                  acc.generation != acc.view->generation || x.generation != x.view->generation ||
+                  y.generation != y.view->generation || bx->writer != r->x_writer || by->writer != r->y_writer ||
+                  c->status != PL_OK) ||
+      (PL_UNLIKELY(q->issued == q->limit) && !pl_room(c, q))) {
+    dot_slow(c, acc, x, y, mode);
+    return;
+  }
+  if (!(mode & PL_ACCUMULATE) && (acc.view->flags & PL_VIEW_WHOLE)) {
+    bc = bc->next; /* a fresh accumulator, if there are two */
+    acc.view->buffer = bc;
+  }
+  const uintptr_t base = q->base;
+  tpu_queue_put(base, TPU_MXU_A, bx->address + x.view->offset);
+  tpu_queue_put(base, TPU_MXU_B, by->address + y.view->offset);
+  tpu_queue_put(base, TPU_MXU_C, bc->address + acc.view->offset);
+  tpu_queue_put(base, TPU_MXU_MODE, r->mode_word | (mode & PL_ACCUMULATE) << TPU_MXU_MODE_ACCUMULATE_SHIFT);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(0), bx->write_ticket);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(1), by->write_ticket);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(2), bc->read_ticket[TPU_QUEUE_VPU]);
+  tpu_queue_go(base, r->tag + c->step_tag);
+  const uint32_t ticket = ++q->issued;
+  bx->read_ticket[TPU_QUEUE_MXU] = ticket;
+  by->read_ticket[TPU_QUEUE_MXU] = ticket;
+  bc->write_ticket = ticket;
+  bc->writer = TPU_QUEUE_MXU;
+}
+
+static pl_status check_operands(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y)
+{
+  const bool int8 = x->dtype == PL_INT8;
+  const unsigned result = int8 ? PL_INT32 : PL_F32;
+  const uint32_t *p = pl_context.params.value;
+
+  if (acc->space != PL_ACC)
+    return pl_fail(PL_ERROR_REF, "pl_dot: the result is in %s; it must be in ACC (a PL_ACC scratch), pl_copy moves it on",
+                   pl_space_name(acc->space));
+  if (x->space != PL_VMEM || y->space != PL_VMEM)
+    return pl_fail(PL_ERROR_REF, "pl_dot: x is in %s and y in %s; both must be in VMEM", pl_space_name(x->space),
+                   pl_space_name(y->space));
+  if (acc->flags & PL_VIEW_READ_ONLY)
+    return pl_fail(PL_ERROR_REF, "pl_dot: the result is an input");
+  if (x->dtype != y->dtype || (x->dtype != PL_INT8 && x->dtype != PL_BF16) || acc->dtype != result)
+    return pl_fail(x->dtype == PL_F32 || y->dtype == PL_F32 ? PL_ERROR_UNSUPPORTED : PL_ERROR_SHAPE,
+                   "pl_dot: %s x %s -> %s; there are bf16 x bf16 -> f32 and int8 x int8 -> int32",
+                   pl_dtype_name(x->dtype), pl_dtype_name(y->dtype), pl_dtype_name(acc->dtype));
+  if (p[int8 ? TPU_PARAM_MXU_INT8 : TPU_PARAM_MXU_BF16] == 0)
+    return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %s",
+                   pl_dtype_name(x->dtype));
+  if (acc->rank != 2 || x->rank != 2 || y->rank != 2)
+    return pl_fail(PL_ERROR_SHAPE, "pl_dot: ranks %u, %u -> %u; all must be 2", (unsigned)x->rank, (unsigned)y->rank,
+                   (unsigned)acc->rank);
+  return PL_OK;
+}
+
+static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y,
+                              unsigned mode)
+{
+  const bool transposed = (mode & PL_TRANSPOSED) != 0;
+  const int32_t k = y->shape[transposed], n = y->shape[!transposed];
+  const uint32_t align = pl_context.dim * pl_dtype_bytes(x->dtype);
+  char a[64], b[64], o[64];
+
+  if (x->shape[1] != k || acc->shape[0] != x->shape[0] || acc->shape[1] != n) {
+    pl_shape_text(x->shape, 2, a);
+    pl_shape_text(y->shape, 2, b);
+    pl_shape_text(acc->shape, 2, o);
+    return pl_fail(PL_ERROR_SHAPE, "pl_dot: %s x %s%s does not give %s", a, b, transposed ? " transposed" : "", o);
+  }
+  if ((x->offset | (uint32_t)x->stride[0] | y->offset | (uint32_t)y->stride[0]) % align != 0)
+    return pl_fail(PL_ERROR_REF,
+                   "pl_dot: starts and rows of x and y must be multiples of %u bytes in VMEM (offsets %u, %u)",
+                   (unsigned)align, (unsigned)x->offset, (unsigned)y->offset);
+  return PL_OK;
+}
+
+static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const struct pl_view *x,
+                      const struct pl_view *y, unsigned mode)
+{
+  tpu_queue_put(q->base, TPU_MXU_A_PITCH, (uint32_t)x->stride[0]);
+  tpu_queue_put(q->base, TPU_MXU_B_PITCH, (uint32_t)y->stride[0]);
+  tpu_queue_put(q->base, TPU_MXU_C_PITCH, acc->pitch);
+  tpu_queue_put(q->base, TPU_MXU_M, (uint32_t)x->shape[0]);
+  tpu_queue_put(q->base, TPU_MXU_N, (uint32_t)acc->shape[1]);
+  tpu_queue_put(q->base, TPU_MXU_K, (uint32_t)x->shape[1]);
+  tpu_queue_put(q->base, TPU_MXU_A, x->buffer->address + x->offset);
+  tpu_queue_put(q->base, TPU_MXU_B, y->buffer->address + y->offset);
+  tpu_queue_put(q->base, TPU_MXU_C, acc->buffer->address + acc->offset);
+  const uint32_t dtype = x->dtype == PL_INT8 ? TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16;
+  tpu_queue_put(q->base, TPU_MXU_MODE,
+                dtype << TPU_MXU_MODE_DTYPE_SHIFT | (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0) |
+                    (mode & PL_ACCUMULATE ? TPU_MXU_MODE_ACCUMULATE_MASK : 0));
+}
+
+static uint32_t wait_byte(uint32_t writer, unsigned i)
+{
+  return writer == PL_NOBODY ? 0 : (TPU_Q_WAITS_EN0_MASK | writer) << 8 * i;
+}
+
+/* Stages the fixed waits and lets the record own the queue, if these refs allow it. */
+static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_dot_record *r, const struct pl_view *acc,
+                      const struct pl_view *x, const struct pl_view *y, unsigned mode)
+{
+  const uint32_t wx = x->buffer->writer, wy = y->buffer->writer;
+  const unsigned flags = acc->flags | x->flags | y->flags;
+
+  q->owner = NULL;
+  if ((flags & PL_VIEW_POOLED) || c->waits < 3 || (wx == wy && wx != PL_NOBODY) || wx == TPU_QUEUE_VPU ||
+      wy == TPU_QUEUE_VPU)
+    return;
+  r->x = x;
+  r->y = y;
+  r->x_writer = wx;
+  r->y_writer = wy;
+  r->mode = mode & ~1u;
+  r->tag = PL_TAG(PL_TAG_DOT, acc->index);
+  r->mode_word = (x->dtype == PL_INT8 ? TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16) << TPU_MXU_MODE_DTYPE_SHIFT |
+                 (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0);
+  tpu_queue_put(q->base, TPU_Q_WAITS, wait_byte(wx, 0) | wait_byte(wy, 1) | wait_byte(TPU_QUEUE_VPU, 2));
+  q->owner = r;
+}
+
+static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref, unsigned mode)
+{
+  struct pl_view *acc = pl_use(c, acc_ref), *x = pl_use(c, x_ref), *y = pl_use(c, y_ref);
+  struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
+  struct pl_deps deps = {0};
+
+  if (acc == NULL || x == NULL || y == NULL)
+    return;
+  if (mode > (PL_ACCUMULATE | PL_TRANSPOSED)) {
+    pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u", mode);
+    return;
+  }
+  if (check_operands(acc, x, y) != PL_OK || check_shapes(acc, x, y, mode) != PL_OK)
+    return;
+  if (!(mode & PL_ACCUMULATE) && (acc->flags & PL_VIEW_WHOLE))
+    acc->buffer = acc->buffer->next;
+  stage_dot(q, acc, x, y, mode);
+  pl_read_deps(&deps, x->buffer, TPU_QUEUE_MXU);
+  pl_read_deps(&deps, y->buffer, TPU_QUEUE_MXU);
+  pl_write_deps(&deps, acc->buffer, TPU_QUEUE_MXU);
+  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_DOT, acc->index)))
+    return;
+  pl_has_read(x->buffer, q);
+  pl_has_read(y->buffer, q);
+  pl_has_written(acc->buffer, q);
+  own_queue(c, q, acc->dot, acc, x, y, mode);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the runtime share. Three ideas carry it:
+ *
+ * Tickets. Semaphore q is queue q's ticket counter (TICKET mode): every command of a queue adds one
+ * when it completes, so "command number t of queue q is done" is a wait {q, t}. A dependency costs one
+ * wait and no semaphore of its own, whatever the number of buffers.
+ *
+ * Buffers. A pl_buffer is one physical piece of memory with its order: who wrote it last, and the last
+ * reader of each queue. A command that reads waits for the writer, one that writes waits for the writer
+ * and the readers; then it enters itself.
+ *
+ * Staged words. A queue's staging registers keep their values, and `owner` says whose they are. An
+ * operand or an operation that still owns them writes only what changed. The hot path of a pipelined
+ * fetch is: source, destination, one wait amount, GO.
+ */
+#ifndef PALLAS_INTERNAL_H
+#define PALLAS_INTERNAL_H
+
+#include "pallas.h"
+
+#include "tpu_ctrl.h"
+#include "tpu_memmap.h"
+#include "tpu_queue.h"
+#include "tpu_sem.h"
+
+#ifdef TPU_HOST
+#include <stdio.h>
+#define pl_snprintf snprintf
+#define pl_vsnprintf vsnprintf
+#else
+#include <stdio.h>
+/* The integer-only printf family: a quarter of the size. */
+#define pl_snprintf sniprintf
+#define pl_vsnprintf vsniprintf
+#endif
+
+#define PL_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define PL_COLD __attribute__((cold, noinline))
+
+enum {
+  PL_QUEUES = 7,
+  PL_FIRST_SEMAPHORE = PL_QUEUES, /* those below are the tickets */
+  PL_NOBODY = 0xff,
+  PL_WRITE_BACK_QUEUE = TPU_QUEUE_DMA3,
+  PL_INPUT_QUEUES = 3, /* channels 0..2 */
+  PL_ALIGN = 64,       /* of buffers in VMEM and SMEM; a row of 16 lanes of 32 bits */
+};
+
+/* Tags: kind in bits 31:28, operand or scratch in 27:24, grid step modulo 2^23 below. */
+enum pl_tag_kind {
+  PL_TAG_FETCH = 1,
+  PL_TAG_WRITE_BACK = 2,
+  PL_TAG_DOT = 3,
+  PL_TAG_VECTOR = 4,
+  PL_TAG_COPY = 5,
+  PL_TAG_SYNC = 6,
+};
+#define PL_TAG(kind, operand) ((uint32_t)(kind) << 28 | (uint32_t)(operand) << 24)
+
+/* Users of a buffer that follow one another, over all buffers of an operand or scratch. */
+struct pl_group {
+  uint32_t readers; /* bit q: queue q has ever read one of them in this call */
+};
+
+struct pl_buffer {
+  uint32_t address;
+  struct pl_buffer *next; /* the ring of an operand's or accumulator's buffers */
+  struct pl_group *group;
+  uint32_t writer; /* queue, PL_NOBODY */
+  uint32_t write_ticket;
+  uint32_t read_ticket[PL_QUEUES]; /* valid for the readers of the group; an old one does no harm */
+};
+
+enum pl_view_flags {
+  PL_VIEW_READ_ONLY = 1, /* an input */
+  PL_VIEW_WHOLE = 2,     /* all of its buffer: may be renamed (ACC scratch) */
+  PL_VIEW_POOLED = 4,    /* made by pl_at(): not to be remembered */
+};
+
+struct pl_dot_record;
+struct pl_vector_record;
+
+/* What a ref refers to. Strides in bytes (rows in ACC, whose last dimension has none). */
+struct pl_view {
+  uint32_t generation; /* first: pl_view_head */
+  struct pl_buffer *buffer;
+  uint32_t offset; /* from the buffer's address */
+  uint8_t space, dtype, rank, flags;
+  uint8_t index;         /* operand or scratch number, for tags and messages */
+  uint8_t kind;          /* enum pl_view_kind, for messages */
+  uint16_t semaphores;   /* first hardware semaphore (PL_SEMAPHORE) */
+  uint32_t pitch;        /* as pl_array.pitch */
+  int32_t shape[PL_MAX_RANK];
+  int32_t stride[PL_MAX_RANK];
+  struct pl_dot_record *dot;       /* staged form of the last dot into it */
+  struct pl_vector_record *vector; /* likewise of the last vector operation */
+};
+
+enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH };
+
+/* A dot whose shapes were checked, and what it keeps staged. */
+struct pl_dot_record {
+  const struct pl_view *x, *y;
+  uint32_t mode;               /* enum pl_dot_mode without ACCUMULATE */
+  uint32_t x_writer, y_writer; /* whose tickets waits 0 and 1 are; wait 2 is the vector unit's */
+  uint32_t mode_word, tag;
+};
+
+enum { PL_VECTOR_SOURCES = 2, PL_VECTOR_ADDRESSES = 8 };
+
+/* A vector operation whose shapes were checked and whose program is loaded. */
+struct pl_vector_record {
+  const struct pl_view *source[PL_VECTOR_SOURCES];
+  uint32_t operation; /* key of the program; 0: empty */
+  uint32_t programs;  /* generation of the program memory it was loaded in */
+  uint32_t entry;
+  uint32_t loop[3], edge, rows, columns;
+  uint8_t addresses;                   /* used address registers */
+  uint8_t operand[PL_VECTOR_ADDRESSES]; /* 0 result, 1.. sources */
+  uint32_t offset[PL_VECTOR_ADDRESSES]; /* added to the operand's address */
+  int32_t pitch[PL_VECTOR_ADDRESSES], stride[PL_VECTOR_ADDRESSES][3];
+};
+
+struct pl_queue {
+  uintptr_t base;     /* staging block */
+  uint32_t issued;    /* ticket of the last command */
+  uint32_t limit;     /* of `issued`, up to which there is room and nothing special to look at */
+  const void *owner;  /* whose words are staged */
+  uint32_t number;
+  bool fenced;        /* the next command waits for SYNC ticket `fence` */
+  uint32_t fence;
+  uint32_t observed[PL_QUEUES]; /* tickets its next command can rely on */
+};
+
+/* Dependencies of one command. */
+struct pl_deps {
+  uint32_t mask;
+  uint32_t ticket[PL_QUEUES];
+};
+
+static inline bool pl_reached(uint32_t value, uint32_t ticket) { return (int32_t)(value - ticket) >= 0; }
+
+static inline void pl_depend(struct pl_deps *deps, uint32_t queue, uint32_t ticket)
+{
+  if (!(deps->mask & 1u << queue) || !pl_reached(deps->ticket[queue], ticket))
+    deps->ticket[queue] = ticket;
+  deps->mask |= 1u << queue;
+}
+
+/* A position of the grid from which operands with the same lead are evaluated. */
+struct pl_cursor {
+  pl_grid grid;
+  uint32_t left; /* positions from this one on */
+  uint32_t lead; /* steps ahead of the body */
+};
+
+/* One dimension of a blocked operand. */
+struct pl_dim {
+  int32_t last;    /* block index evaluated last */
+  uint32_t full;   /* blocks that lie wholly inside */
+  uint32_t stride; /* from block to block: bytes, or rows in ACC */
+  uint32_t blocks; /* all blocks, the ragged one included */
+  int32_t block, extent;
+};
+
+/* Where a block of an output goes, kept from its evaluation to its write-back. */
+struct pl_latch {
+  struct pl_latch *next;
+  uint32_t address;
+  bool ragged;
+  int32_t index[PL_MAX_RANK]; /* if ragged */
+};
+
+enum pl_operand_kind {
+  PL_OPERAND_BLOCKED, /* HBM, moved by DMA */
+  PL_OPERAND_DIRECT,  /* in its space already: a view */
+  PL_OPERAND_HBM,     /* the body gets the whole array in HBM */
+};
+
+/* A DMA between an HBM block and a buffer: the words that do not change. */
+struct pl_transfer {
+  uint32_t mode, row_bytes, count01, count2;
+  int32_t hbm_stride[3], chip_stride[3];
+};
+
+struct pl_operand {
+  /* what a step touches */
+  struct pl_view view; /* view.buffer is the step's buffer */
+  pl_map map;          /* NULL: never moves */
+  struct pl_cursor *cursor;
+  struct pl_queue *queue;
+  uint32_t pending; /* bit i: the block of step s+1+i is another than that of s+i */
+  uint32_t lead_bit;
+  uint32_t base; /* address of block 0 */
+  uint32_t address; /* of the block evaluated last */
+  bool ragged;      /* that block is at the edge */
+  bool output;
+  uint8_t kind, rank, space, dtype;
+  struct pl_buffer *fill; /* next buffer to fetch into */
+  struct pl_latch *latch, *latch_fill; /* outputs: of the current run, of the run evaluated last */
+  uint32_t wait_queue;    /* whose ticket the staged wait is; PL_NOBODY */
+  uint32_t wait_readers;  /* group.readers that the staged wait covers */
+  uint32_t tag;
+  uint32_t copies;
+  struct pl_dim dim[PL_MAX_RANK];
+  pl_index index[PL_MAX_RANK];
+  /* set up once a plan */
+  struct pl_group group;
+  struct pl_transfer transfer;
+  struct pl_buffer *buffer;
+  struct pl_latch *latches;
+  uint32_t buffers, number; /* number: in args or results */
+  uint32_t slot_bytes;
+  uint32_t hbm_bytes; /* from the array's first element to behind its last; 0 if it is not in HBM */
+  bool moves; /* has a map and more than one block */
+  uint32_t *visited; /* outputs: bitmap of blocks begun, or NULL */
+  uint32_t visited_words;
+  uint32_t highest;  /* outputs without bitmap: highest block begun, plus one */
+};
+
+struct pl_scratch {
+  struct pl_view view;
+  struct pl_group group;
+  struct pl_buffer *buffer;
+  uint32_t buffers, slot_bytes; /* ACC: rows */
+};
+
+enum { PL_PLAN_KEY_WORDS = 416 };
+
+struct pl_plan {
+  struct pl_plan *next;
+  uint32_t bytes; /* of the arena */
+  const uint32_t *key;
+  uint32_t key_words;
+  const char *name;
+  uint32_t inputs, outputs, scratches;
+  struct pl_operand *operand; /* inputs, then outputs */
+  struct pl_scratch *scratch;
+  struct pl_cursor *cursor;
+  uint32_t cursors;
+  /* Operands that move, by what a step does with them. */
+  struct pl_operand **fetched;  /* inputs with two buffers or more */
+  struct pl_operand **written;  /* outputs in HBM */
+  struct pl_operand **followed; /* inputs with one buffer, and operands used in place */
+  uint32_t fetched_count, written_count, followed_count;
+  uint32_t steps;
+  pl_grid grid;
+  uint32_t copy_queue; /* for copies of the body: a channel that no input uses, if there is one */
+  uint32_t used[PL_SEMAPHORE]; /* end of its memory in each space: bytes, rows in ACC */
+  uint32_t semaphores;       /* after PL_FIRST_SEMAPHORE */
+};
+
+enum {
+  PL_ARENA_BYTES = 14 * 1024,
+  PL_MESSAGE_BYTES = 2560,
+  PL_MAX_PROGRAMS = 48,
+};
+
+struct pl_context {
+  struct pl_context_head head; /* tp points here */
+  pl_status status;            /* sticky error of the running call */
+  uint32_t step;
+  uint32_t step_tag; /* step modulo 2^23: adding a lead to it never reaches bit 24 */
+  uint32_t generation;
+  uintptr_t mark; /* address of TRACE_MARK */
+  struct pl_queue queue[PL_QUEUES];
+  struct pl_plan *plan; /* running, or NULL */
+  const pl_kernel *kernel;
+  bool in_body;
+  tpu_ctrl ctrl;
+  tpu_sem sem;
+  tpu_counters counters;
+  tpu_params params;
+  bool ready;
+  uint32_t dim, lanes, waits;
+  uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
+  uint32_t views_used, views_generation;
+  struct pl_view views[PL_MAX_VIEWS];
+  struct {
+    uint32_t started, waited; /* bytes, modulo 2^32 */
+    uint32_t queue, tag;      /* of the last copy started; PL_NOBODY: none */
+    uint32_t signal_step;
+  } semaphore[64];
+  uint32_t calls;
+  struct {
+    uint64_t cycles;
+    uint32_t instructions, setup, finish;
+    bool cached;
+    const struct pl_plan *plan; /* which has the numbers of copies */
+  } stats;
+};
+
+extern struct pl_context pl_context;
+
+static inline struct pl_context *pl_self(void) { return (struct pl_context *)pl_running; }
+
+/* ---- error.c ---- */
+/* Makes this error the sticky one, unless there is one; returns the sticky one. */
+PL_COLD pl_status pl_fail(pl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Starts the message with kernel, step and operand ("kernel matmul, step 3, input 1: "). */
+PL_COLD pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Appends to the message. */
+PL_COLD void pl_message_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+PL_COLD void pl_message_clear(void);
+const char *pl_space_name(unsigned space);
+const char *pl_view_name(const struct pl_view *view, char text[24]);
+void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]);
+
+/* ---- device.c ---- */
+pl_status pl_init(void);
+/* After a failed call: abort, tickets back in step. */
+pl_status pl_recover(void);
+/* Turns the device's error registers into a sticky error. */
+PL_COLD void pl_device_error(void);
+
+/* ---- order.c ---- */
+/* Makes room in a queue. False: the next command must go the slow way (a fence), or the call failed. */
+bool pl_room(struct pl_context *c, struct pl_queue *q);
+/* Queues what is staged with these dependencies; false if the call has failed. The new ticket is issued. */
+bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals, uint32_t tag);
+void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
+void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
+/* Waits until ticket t of queue r is reached. */
+bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket);
+/* Waits until every command is complete. */
+bool pl_drain(struct pl_context *c);
+/* Queues a SYNC command; interrupt: set INTR_STATE.done. */
+bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
+             uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
+
+static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q)
+{
+  buffer->read_ticket[q->number] = q->issued;
+  buffer->group->readers |= 1u << q->number;
+}
+
+static inline void pl_has_written(struct pl_buffer *buffer, const struct pl_queue *q)
+{
+  buffer->writer = q->number;
+  buffer->write_ticket = q->issued;
+}
+
+/* ---- alloc.c ---- */
+/* Free bytes (rows in ACC) from 0 on that plans may use in a space. */
+uint32_t pl_plan_space(unsigned space);
+struct pl_buffer *pl_resident_buffer(const pl_array *array);
+uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns);
+
+/* ---- plan.c, operand.c, budget.c ---- */
+pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                       struct pl_plan **plan);
+/* Memory of the plan being made; NULL with a sticky error if there is no more. */
+void *pl_arena_take(uint32_t bytes);
+/* What the operand is, from its spec and array; no memory yet. */
+pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array);
+/* Connects an operand to the array of this call. */
+pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array);
+/* Gives every operand and scratch its memory, or fails with the table of what was wanted. */
+pl_status pl_plan_layout(struct pl_plan *plan);
+
+/* ---- pipeline.c ---- */
+/* Runs all steps; what was queued may still be under way. */
+void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan);
+
+/* ---- transfer.c ---- */
+/* The slow ways of a fetch and of a write-back: any wait, any edge, words staged anew. */
+bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op);
+bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch);
+pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array);
+
+/* ---- view.c ---- */
+extern struct pl_dot_record pl_no_dot;
+/* The view of a ref if it may be used now; else NULL and a sticky error. */
+struct pl_view *pl_use(struct pl_context *c, pl_ref ref);
+void pl_view_strides(struct pl_view *view);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peplos' kernel runtime: the Pallas programming model for C firmware.
+ *
+ * A kernel is a body, a grid, block specs and scratch. pl_call() runs the body once a grid step, in
+ * order, and keeps the blocks it works on moving between HBM and on-chip memory. What pl. and pltpu.
+ * mean in JAX is what pl_ means here.
+ *
+ * Program order. Operations in a body return once they are queued; each takes effect as if it had run
+ * to its end before the next began. The runtime makes that true with waits and signals that the
+ * commands carry; the scalar core itself waits only where it needs a value (pl_get), where it must not
+ * run ahead (pl_put, pl_semaphore_wait) or where a queue is full.
+ *
+ * Errors. A function that can fail returns pl_status or, inside a body, makes the first error sticky:
+ * later operations of the call do nothing and pl_call() returns it. pl_error_message() has the text.
+ */
+#ifndef PALLAS_H
+#define PALLAS_H
+
+#include "tpu_counters.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Limits; passing one is an error that names it. */
+enum {
+  PL_MAX_OPERANDS = 16,          /* inputs and outputs together */
+  PL_MAX_SCRATCH = 16,           /* scratch items of a kernel */
+  PL_MAX_GRID = 6,               /* grid dimensions */
+  PL_MAX_RANK = 5,               /* dimensions of an array or a block */
+  PL_MAX_BUFFERS = 32,           /* buffers of an operand */
+  PL_MAX_VIEWS = 24,             /* refs made by pl_at() in one step */
+  PL_MAX_ALLOCATIONS = 24,       /* live pl_alloc() arrays */
+  PL_MAX_REVISIT_BLOCKS = 16384, /* output blocks remembered one by one; above: see pl_call() */
+};
+
+typedef enum pl_status {
+  PL_OK = 0,
+  PL_ERROR_ARGUMENT,    /* a call that makes no sense: NULL, a count, a shape of zero */
+  PL_ERROR_SPEC,        /* grid, block spec or map do not fit the arrays */
+  PL_ERROR_BUDGET,      /* does not fit into on-chip memory; the message has the table */
+  PL_ERROR_BLOCK_INDEX, /* a map returned a block outside the array */
+  PL_ERROR_REVISIT,     /* an output block was come back to after it had been written back */
+  PL_ERROR_REF,         /* a ref used outside its step, or in a way its memory does not allow */
+  PL_ERROR_SHAPE,       /* shapes or dtypes of an operation do not fit */
+  PL_ERROR_UNSUPPORTED, /* this configuration or this version lacks it */
+  PL_ERROR_LIMIT,       /* one of the PL_MAX_ constants */
+  PL_ERROR_SEMAPHORE,   /* at the end of a kernel a semaphore is not zero or a copy not waited for */
+  PL_ERROR_DEADLOCK,    /* nothing can go on: commands wait for signals nobody can send */
+  PL_ERROR_DEVICE,      /* the device reported an error, or is not the expected one */
+  PL_ERROR_DATA,        /* a data file is missing or damaged, or an array in it is not as expected */
+} pl_status;
+
+/* The name of a status, without PL_. */
+const char *pl_status_name(pl_status status);
+/* The text of the last error: kernel, operand, step, what is wrong, what would be right. */
+const char *pl_error_message(void);
+
+/* Element types; the numbers are those of data files (docs/data-format.md). */
+typedef enum pl_dtype { PL_F32 = 0, PL_BF16 = 1, PL_INT32 = 2, PL_INT8 = 3, PL_UINT8 = 4 } pl_dtype;
+
+uint32_t pl_dtype_bytes(pl_dtype dtype);
+const char *pl_dtype_name(pl_dtype dtype);
+
+/* Memory spaces. */
+typedef enum pl_space {
+  PL_DEFAULT = 0, /* of a block spec: VMEM, or where the array is if that is on the chip */
+  PL_HBM,
+  PL_VMEM,
+  PL_SMEM,
+  PL_ACC, /* accumulators: written by pl_dot, read and written by vector operations; rank <= 2 */
+  PL_SEMAPHORE,
+} pl_space;
+#define PL_ANY PL_HBM
+
+/* ---- arrays ---- */
+
+/*
+ * An array in HBM, VMEM, SMEM or ACC; row-major. address: bytes from the start of the space, in ACC a
+ * row. pitch: bytes between rows of the last dimension (packed in HBM and SMEM, a multiple of
+ * LANES elements in VMEM); in ACC the rows between column tiles.
+ */
+typedef struct pl_array {
+  uint32_t address;
+  uint32_t pitch;
+  int32_t shape[PL_MAX_RANK];
+  uint8_t rank;
+  uint8_t dtype; /* pl_dtype */
+  uint8_t space; /* pl_space */
+} pl_array;
+
+/* The extents of an array or a block; up to PL_MAX_RANK. */
+typedef struct pl_shape {
+  int32_t extent[PL_MAX_RANK];
+  uint8_t rank;
+} pl_shape;
+
+#define PL_COUNT(...) (sizeof((int32_t[]){0, ##__VA_ARGS__}) / sizeof(int32_t) - 1)
+#define PL_SHAPE(...) ((pl_shape){{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)})
+
+/* An array at a byte offset of HBM, packed. */
+pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape);
+/* Bytes of an array's elements, without padding. */
+uint32_t pl_array_bytes(const pl_array *array);
+/* Where the scalar core sees an HBM array's first element. */
+void *pl_hbm_pointer(const pl_array *array);
+
+/*
+ * Memory that lives until pl_free(): a kernel that gets the array uses it in place, without a copy,
+ * and plans count it out of their budget. PL_HBM takes from the part of HBM behind the data file.
+ */
+pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *array);
+pl_status pl_free(const pl_array *array);
+
+/* Opens the data file at the start of HBM (docs/data-format.md): checks all of it but the arrays' CRCs. */
+pl_status pl_data_open(void);
+/* Finds an array by name and checks its CRC. */
+pl_status pl_data_find(const char *name, pl_array *array);
+
+/* ---- kernels ---- */
+
+/* A position in the grid, for maps. user: the kernel's. */
+typedef struct pl_grid {
+  int32_t id[PL_MAX_GRID];
+  int32_t extent[PL_MAX_GRID];
+  uint32_t rank;
+  void *user;
+} pl_grid;
+
+/* What a map says for one dimension: the block index. */
+typedef struct pl_index {
+  int32_t start;
+} pl_index;
+
+/* Writes the block index of every dimension; a pure function of the position. */
+typedef void (*pl_map)(const pl_grid *grid, pl_index *block);
+
+/*
+ * How an operand is cut into blocks. rank 0: the whole array. No map: block 0 in every dimension.
+ * Blocks at the edge have the whole block shape: on input the rest is zero, on output it is dropped.
+ */
+typedef struct pl_block_spec {
+  pl_map map;
+  int32_t shape[PL_MAX_RANK];
+  uint8_t rank;
+  uint8_t space;        /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
+  uint8_t buffer_count; /* 0: 2 */
+} pl_block_spec;
+
+#define PL_BLOCK(map_, ...) \
+  (&(const pl_block_spec){.map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)})
+#define PL_BUFFERED(buffers_, map_, ...) \
+  (&(const pl_block_spec){.map = (map_), \
+                          .shape = {__VA_ARGS__}, \
+                          .rank = PL_COUNT(__VA_ARGS__), \
+                          .buffer_count = (buffers_)})
+#define PL_WHOLE (&(const pl_block_spec){.rank = 0})
+#define PL_IN_HBM (&(const pl_block_spec){.space = PL_HBM})
+
+/* Scratch: memory of the kernel, not initialised, kept over all steps. */
+typedef struct pl_scratch_spec {
+  uint8_t space, dtype;
+  pl_shape shape;
+} pl_scratch_spec;
+
+#define PL_SCRATCH_OF(space_, dtype_, ...) \
+  (&(const pl_scratch_spec){.space = (space_), \
+                            .dtype = (dtype_), \
+                            .shape = {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}})
+#define PL_VMEM(dtype_, ...) PL_SCRATCH_OF(PL_VMEM, dtype_, __VA_ARGS__)
+#define PL_SMEM(dtype_, ...) PL_SCRATCH_OF(PL_SMEM, dtype_, __VA_ARGS__)
+#define PL_ACC(dtype_, ...) PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
+/* n counting semaphores, for copies (bytes) or for pl_semaphore_signal (counts). */
+#define PL_SEMAPHORES(n_) PL_SCRATCH_OF(PL_SEMAPHORE, PL_INT32, n_)
+
+enum pl_dimension { PL_ARBITRARY = 0, PL_PARALLEL, PL_CORE_PARALLEL };
+
+typedef struct pl_grid_spec {
+  int32_t extent[PL_MAX_GRID]; /* n, or pl_dyn(n) */
+  uint8_t rank;
+} pl_grid_spec;
+
+enum { PL_DYN_FLAG = 0x40000000 };
+/* A run-time extent: 0 or less makes the call do nothing, where a static one would be an error. */
+static inline int32_t pl_dyn(int32_t n) { return (n > 0 ? n : 0) | PL_DYN_FLAG; }
+#define PL_DYN(n_) pl_dyn(n_)
+#define PL_GRID(...) {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}
+
+typedef struct pl_kernel {
+  const char *name;
+  void (*body)(void);
+  pl_grid_spec grid; /* rank 0: one step */
+  uint8_t dimension_semantics[PL_MAX_GRID];
+  const pl_block_spec *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS]; /* NULL: whole array */
+  const pl_scratch_spec *scratch[PL_MAX_SCRATCH];
+  void *user; /* pl_user() and pl_grid.user */
+} pl_kernel;
+
+typedef struct pl_arrays {
+  const pl_array *array;
+  uint32_t count;
+} pl_arrays;
+#define PL_ARRAYS(...) \
+  ((pl_arrays){(const pl_array[]){__VA_ARGS__}, sizeof((const pl_array[]){__VA_ARGS__}) / sizeof(pl_array)})
+#define PL_ARGS(...) PL_ARRAYS(__VA_ARGS__)
+#define PL_RESULTS(...) PL_ARRAYS(__VA_ARGS__)
+
+/*
+ * Runs a kernel and returns when all of it is complete. Blocks of an operand whose index does not
+ * change from one step to the next stay where they are: an input costs as many copies as it has runs
+ * of equal indices, an output as many write-backs. Coming back to an output block after it was written
+ * back is an error; with more than PL_MAX_REVISIT_BLOCKS blocks, so is any order but an ascending one.
+ * Plans are cached by kernel contents, shapes and dtypes.
+ */
+pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
+
+/* What the last pl_call() did. */
+typedef struct pl_stats {
+  uint64_t cycles;       /* from entry to return */
+  uint32_t instructions; /* of the scalar core, likewise */
+  uint32_t setup_instructions, finish_instructions; /* entry to the first body, last body to return */
+  uint32_t steps;
+  uint32_t copies[PL_MAX_OPERANDS]; /* fetches of the inputs, then write-backs of the outputs */
+  bool plan_was_cached;
+  tpu_counter_set queue[7]; /* by enum tpu_queue */
+} pl_stats;
+
+void pl_get_stats(pl_stats *stats);
+
+/* ---- inside a body ---- */
+
+struct pl_view;
+/* A view of memory. The ref of a block is valid in its step only, that of a scratch in its call. */
+typedef struct pl_ref {
+  struct pl_view *view;
+  uint32_t generation;
+} pl_ref;
+
+/* One dimension of pl_at(); a size of 0 makes a view that only copies accept. */
+typedef struct pl_slice {
+  int32_t start, size;
+} pl_slice;
+#define PL_ALL ((pl_slice){0, -1})
+#define PL_DS(start_, size_) ((pl_slice){(start_), (size_)})
+
+/* A part of a ref: one slice a dimension, from the first on; missing ones are PL_ALL. */
+pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n);
+#define pl_at(ref_, ...) \
+  pl_at_slices((ref_), (const pl_slice[]){__VA_ARGS__}, sizeof((const pl_slice[]){__VA_ARGS__}) / sizeof(pl_slice))
+
+/* Extent of a ref's dimension. */
+int32_t pl_ref_extent(pl_ref ref, unsigned dimension);
+
+enum pl_dot_mode { PL_OVERWRITE = 0, PL_ACCUMULATE = 1, PL_TRANSPOSED = 2 };
+/*
+ * acc[M,N] (+)= x[M,K] . y[K,N]; with PL_TRANSPOSED y is [N,K]. bf16 x bf16 gives f32, int8 x int8
+ * gives int32; acc is in ACC, x and y in VMEM. An OVERWRITE of a whole scratch takes a fresh physical
+ * accumulator if there is one, so that the previous result can be drained meanwhile.
+ */
+void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
+
+/*
+ * o = cast(x). Between VMEM and ACC by the vector unit, with conversion; between any other spaces by
+ * DMA, dtypes equal. Float to int rounds toward zero and saturates; int to a narrower int wraps.
+ */
+void pl_copy(pl_ref o, pl_ref x);
+/*
+ * o = a + b; b may have one row or one column, which is then used for all. Floats are added in f32,
+ * ints modulo 2^32 and narrowed as pl_copy does.
+ */
+void pl_add(pl_ref o, pl_ref a, pl_ref b);
+/* No ref, where one is optional. */
+extern struct pl_view pl_nothing;
+#define PL_NO_REF ((pl_ref){&pl_nothing, 1})
+/* o = max(x + bias, 0); bias as b of pl_add, or PL_NO_REF. */
+void pl_relu(pl_ref o, pl_ref x, pl_ref bias);
+/* o[i] = index of the largest element of row i of x, the first one of equals or the first NaN; int32. */
+void pl_argmax(pl_ref o, pl_ref x);
+/* Every element of o gets the value; for float dtypes the bits of an f32. */
+void pl_fill(pl_ref o, uint32_t value);
+
+/* Scalars in SMEM and VMEM. Waits for whoever writes there; pl_put also for queued readers. */
+int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n);
+void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n);
+#define pl_get(ref_, ...) pl_get_at((ref_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
+#define pl_put(ref_, value_, ...) \
+  pl_put_at((ref_), (value_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
+
+/* A copy between any spaces but ACC. From pl_start() to pl_wait() neither side may be touched. */
+typedef struct pl_copy_handle {
+  pl_ref src, dst, semaphore;
+  uint32_t bytes;
+} pl_copy_handle;
+
+pl_copy_handle pl_make_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore);
+void pl_start(const pl_copy_handle *copy);
+/*
+ * Commands after it start when the semaphore has counted the copy's bytes, which are then taken out of
+ * it. Does not stop the scalar core.
+ */
+void pl_wait(const pl_copy_handle *copy);
+/* Make and start. */
+pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore);
+/* A copy in program order, like any other operation. */
+void pl_sync_copy(pl_ref src, pl_ref dst);
+
+/* Adds when everything queued before is done. */
+void pl_semaphore_signal(pl_ref semaphore, uint32_t amount);
+/* Stops the scalar core until the semaphore holds the amount, and takes it. */
+void pl_semaphore_wait(pl_ref semaphore, uint32_t amount);
+/* The value after the signals and waits queued so far. */
+uint32_t pl_semaphore_read(pl_ref semaphore);
+
+/* Smallest integer >= a / b; b > 0. */
+static inline int32_t pl_cdiv(int32_t a, int32_t b) { return (a + b - 1) / b; }
+
+/* ---- the running kernel: the part of its context that inline functions need ---- */
+
+struct pl_view_head {
+  uint32_t generation;
+};
+
+struct pl_context_head {
+  pl_grid grid;
+  uint32_t inputs, outputs, scratches; /* 0 outside a body */
+  struct pl_view *input[PL_MAX_OPERANDS], *output[PL_MAX_OPERANDS], *scratch[PL_MAX_SCRATCH];
+};
+
+#ifdef TPU_HOST
+extern _Thread_local struct pl_context_head *pl_running;
+#else
+/* One context a hart. */
+register struct pl_context_head *pl_running __asm__("tp");
+#endif
+
+/* Makes the error "there is no such operand" sticky. */
+pl_ref pl_no_operand(const char *kind, int n, uint32_t count);
+int32_t pl_no_axis(int axis);
+
+static inline pl_ref pl_ref_of(struct pl_view *const *list, uint32_t count, int n, const char *kind)
+{
+  if ((uint32_t)n >= count)
+    return pl_no_operand(kind, n, count);
+  return (pl_ref){list[n], ((const struct pl_view_head *)list[n])->generation};
+}
+
+static inline pl_ref pl_input(int n) { return pl_ref_of(pl_running->input, pl_running->inputs, n, "input"); }
+static inline pl_ref pl_output(int n) { return pl_ref_of(pl_running->output, pl_running->outputs, n, "output"); }
+static inline pl_ref pl_scratch(int n)
+{
+  return pl_ref_of(pl_running->scratch, pl_running->scratches, n, "scratch");
+}
+static inline int32_t pl_program_id(int axis)
+{
+  return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.id[axis] : pl_no_axis(axis);
+}
+static inline int32_t pl_num_programs(int axis)
+{
+  return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.extent[axis] : pl_no_axis(axis);
+}
+static inline void *pl_user(void) { return pl_running->grid.user; }
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans: everything about a kernel that does not depend on where its arrays lie, made once and found
+ * again by contents (not by the descriptor's address, which may be on a stack).
+ *
+ * Plans live in an arena. When it is full all of them are dropped: kernels that a program alternates
+ * between fit together, and a program with hundreds runs each for long.
+ */
+#include "internal.h"
+
+static _Alignas(16) uint8_t arena[PL_ARENA_BYTES * (sizeof(void *) / 4)]; /* pointers are what grows on a host */
+static uint32_t arena_used;
+static struct pl_plan *plans;
+
+void *pl_arena_take(uint32_t bytes)
+{
+  bytes = (bytes + 7) & ~7u;
+  if (bytes > sizeof arena - arena_used) {
+    pl_fail(PL_ERROR_LIMIT, "the plan needs more than the %u bytes of PL_ARENA_BYTES", (unsigned)sizeof arena);
+    return NULL;
+  }
+  uint8_t *taken = arena + arena_used;
+  arena_used += bytes;
+  for (uint32_t i = 0; i < bytes; i++)
+    taken[i] = 0;
+  return taken;
+}
+
+/* ---- the key ---- */
+
+struct key {
+  uint32_t word[PL_PLAN_KEY_WORDS];
+  uint32_t count;
+};
+
+static inline void key_word(struct key *key, uint32_t word) { key->word[key->count++] = word; }
+
+static inline void key_pointer(struct key *key, uintptr_t pointer)
+{
+  key_word(key, (uint32_t)pointer);
+#if UINTPTR_MAX > UINT32_MAX
+  key_word(key, (uint32_t)(pointer >> 32));
+#endif
+}
+
+static inline void key_extents(struct key *key, const int32_t *extent, uint32_t rank)
+{
+  if (rank > PL_MAX_GRID)
+    rank = PL_MAX_GRID;
+  for (uint32_t d = 0; d < rank; d++)
+    key_word(key, (uint32_t)extent[d]);
+}
+
+static void key_operands(struct key *key, const pl_block_spec *const *specs, pl_arrays arrays)
+{
+  for (uint32_t i = 0; i < arrays.count; i++) {
+    const pl_block_spec *spec = specs[i];
+    const pl_array *a = &arrays.array[i];
+    if (spec != NULL) {
+      key_pointer(key, (uintptr_t)spec->map);
+      key_word(key, (uint32_t)spec->rank << 16 | (uint32_t)spec->space << 8 | spec->buffer_count);
+      key_extents(key, spec->shape, spec->rank < PL_MAX_RANK ? spec->rank : PL_MAX_RANK);
+    }
+    key_word(key, (uint32_t)a->rank << 16 | (uint32_t)a->space << 8 | a->dtype | (spec != NULL ? 1u << 31 : 0));
+    key_word(key, a->pitch);
+    key_extents(key, a->shape, a->rank < PL_MAX_RANK ? a->rank : PL_MAX_RANK);
+  }
+}
+
+static void key_of(struct key *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
+{
+  key->count = 0;
+  key_pointer(key, (uintptr_t)kernel->body);
+  uint32_t semantics = 0;
+  for (unsigned d = 0; d < PL_MAX_GRID; d++)
+    semantics = semantics << 2 | kernel->dimension_semantics[d];
+  key_word(key, semantics << 8 | kernel->grid.rank);
+  key_word(key, args.count << 8 | results.count);
+  key_extents(key, kernel->grid.extent, kernel->grid.rank);
+  key_operands(key, kernel->in, args);
+  key_operands(key, kernel->out, results);
+  for (unsigned i = 0; i < PL_MAX_SCRATCH && kernel->scratch[i] != NULL; i++) {
+    const pl_scratch_spec *s = kernel->scratch[i];
+    key_word(key, (uint32_t)s->shape.rank << 16 | (uint32_t)s->space << 8 | s->dtype);
+    key_extents(key, s->shape.extent, s->shape.rank < PL_MAX_RANK ? s->shape.rank : PL_MAX_RANK);
+  }
+}
+
+static bool same_key(const struct pl_plan *plan, const struct key *key)
+{
+  if (plan->key_words != key->count)
+    return false;
+  for (uint32_t i = 0; i < key->count; i++)
+    if (plan->key[i] != key->word[i])
+      return false;
+  return true;
+}
+
+/* ---- making one ---- */
+
+static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel)
+{
+  uint64_t steps = 1;
+  bool arbitrary = false;
+
+  plan->grid.rank = kernel->grid.rank;
+  for (uint32_t d = 0; d < kernel->grid.rank; d++) {
+    int32_t extent = kernel->grid.extent[d];
+    if (extent <= 0)
+      return pl_fail(PL_ERROR_SPEC, "grid dimension %u has the static extent %d; PL_DYN() marks a run-time extent",
+                     (unsigned)d, (int)extent);
+    plan->grid.extent[d] = extent & ~PL_DYN_FLAG;
+    steps *= (uint32_t)plan->grid.extent[d];
+    if (steps > INT32_MAX)
+      return pl_fail(PL_ERROR_SPEC, "the grid has more than 2^31 - 1 steps");
+    if (kernel->dimension_semantics[d] == PL_ARBITRARY)
+      arbitrary = true;
+    else if (arbitrary)
+      return pl_fail(PL_ERROR_SPEC, "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
+                     (unsigned)d);
+  }
+  plan->steps = (uint32_t)steps;
+  return PL_OK;
+}
+
+static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsigned index, const pl_scratch_spec *spec)
+{
+  struct pl_view *v = &s->view;
+  uint64_t rows = 1;
+
+  if (spec->space < PL_VMEM || spec->space > PL_SEMAPHORE)
+    return pl_fail(PL_ERROR_SPEC, "scratch %u: space %s is not on the chip", index, pl_space_name(spec->space));
+  if (spec->shape.rank > PL_MAX_RANK || pl_dtype_bytes(spec->dtype) == 0)
+    return pl_fail(PL_ERROR_SPEC, "scratch %u: rank %u (PL_MAX_RANK is %d), dtype %u", index,
+                   (unsigned)spec->shape.rank, PL_MAX_RANK, (unsigned)spec->dtype);
+  v->space = spec->space;
+  v->dtype = spec->dtype;
+  v->rank = spec->shape.rank;
+  v->index = (uint8_t)index;
+  v->kind = PL_VIEW_SCRATCH;
+  v->flags = PL_VIEW_WHOLE;
+  v->dot = &pl_no_dot;
+  for (unsigned d = 0; d < v->rank; d++) {
+    v->shape[d] = spec->shape.extent[d];
+    if (v->shape[d] <= 0)
+      return pl_fail(PL_ERROR_SPEC, "scratch %u: extent %d of dimension %u", index, (int)v->shape[d], d);
+    if (d + 1 < v->rank)
+      rows *= (uint32_t)v->shape[d];
+  }
+  int32_t columns = v->rank > 0 ? v->shape[v->rank - 1] : 1;
+  if (v->space == PL_SEMAPHORE) {
+    uint32_t n = (uint32_t)columns * (uint32_t)rows;
+    if (v->rank != 1 || n > pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores)
+      return pl_fail(PL_ERROR_BUDGET, "scratch %u: %u semaphores (rank 1), %u are free", index, (unsigned)n,
+                     (unsigned)(pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores));
+    v->semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + plan->semaphores);
+    v->stride[0] = sizeof(int32_t);
+    plan->semaphores += n;
+    return PL_OK;
+  }
+  if (v->space == PL_ACC) {
+    if (v->rank > 2 || pl_dtype_bytes(v->dtype) != 4)
+      return pl_fail(PL_ERROR_SPEC, "scratch %u: ACC holds f32 or int32 of rank 2 at most", index);
+    v->pitch = (uint32_t)rows;
+    rows *= ((uint32_t)columns + pl_context.dim - 1) / pl_context.dim;
+  } else {
+    v->pitch = pl_row_pitch(v->space, v->dtype, columns);
+    rows = (rows * v->pitch + PL_ALIGN - 1) / PL_ALIGN * PL_ALIGN;
+  }
+  if (rows > INT32_MAX)
+    return pl_fail(PL_ERROR_BUDGET, "scratch %u has more than 2^31 bytes", index);
+  s->slot_bytes = (uint32_t)rows;
+  pl_view_strides(v);
+  return PL_OK;
+}
+
+/* The position that runs `lead` steps ahead; operands with the same lead share it. */
+static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead)
+{
+  for (uint32_t i = 0; i < plan->cursors; i++)
+    if (plan->cursor[i].lead == lead)
+      return &plan->cursor[i];
+  struct pl_cursor *cursor = &plan->cursor[plan->cursors++];
+  cursor->lead = lead;
+  return cursor;
+}
+
+/* Sorts moving operands by what a step does with them, and gives inputs their channels. */
+static pl_status plan_movement(struct pl_plan *plan)
+{
+  struct pl_context *c = &pl_context;
+  const uint32_t operands = plan->inputs + plan->outputs;
+  uint32_t channel = 0;
+
+  plan->cursor = pl_arena_take(operands * (uint32_t)sizeof *plan->cursor);
+  plan->fetched = pl_arena_take(3 * operands * (uint32_t)sizeof *plan->fetched);
+  if (plan->cursor == NULL || plan->fetched == NULL)
+    return c->status;
+  plan->written = plan->fetched + operands;
+  plan->followed = plan->written + operands;
+  for (uint32_t i = 0; i < operands; i++) {
+    struct pl_operand *op = &plan->operand[i];
+    if (op->kind == PL_OPERAND_BLOCKED) {
+      op->queue = &c->queue[op->output ? (uint32_t)PL_WRITE_BACK_QUEUE : channel++ % PL_INPUT_QUEUES];
+      op->tag = PL_TAG(op->output ? PL_TAG_WRITE_BACK : PL_TAG_FETCH, op->number);
+    }
+    if (!op->moves)
+      continue;
+    uint32_t lead = (op->kind == PL_OPERAND_BLOCKED && op->buffers > 2 ? op->buffers : 2) - 1;
+    op->lead_bit = 1u << (lead - 1);
+    op->cursor = cursor_of(plan, lead);
+    if (op->kind != PL_OPERAND_BLOCKED || (!op->output && op->buffers == 1))
+      plan->followed[plan->followed_count++] = op;
+    else if (op->output)
+      plan->written[plan->written_count++] = op;
+    else
+      plan->fetched[plan->fetched_count++] = op;
+    if (!op->output)
+      op->tag += op->buffers == 1 ? 0 : lead; /* the tag's step is the one the block is for */
+  }
+  plan->copy_queue = channel < PL_INPUT_QUEUES ? channel : PL_INPUT_QUEUES - 1;
+  return PL_OK;
+}
+
+static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                           const struct key *key)
+{
+  struct pl_context *c = &pl_context;
+  uint32_t *words;
+
+  plan->name = kernel->name;
+  if (plan_grid(plan, kernel) != PL_OK)
+    return c->status;
+  while (plan->scratches < PL_MAX_SCRATCH && kernel->scratch[plan->scratches] != NULL)
+    plan->scratches++;
+  plan->inputs = args.count;
+  plan->outputs = results.count;
+  plan->operand = pl_arena_take((args.count + results.count) * (uint32_t)sizeof *plan->operand);
+  plan->scratch = pl_arena_take(plan->scratches * (uint32_t)sizeof *plan->scratch);
+  words = pl_arena_take(key->count * 4);
+  if (plan->operand == NULL || plan->scratch == NULL || words == NULL)
+    return c->status;
+  for (uint32_t i = 0; i < key->count; i++)
+    words[i] = key->word[i];
+  plan->key = words;
+  plan->key_words = key->count;
+  for (uint32_t i = 0; i < args.count + results.count; i++) {
+    struct pl_operand *op = &plan->operand[i];
+    op->output = i >= args.count;
+    op->number = op->output ? i - args.count : i;
+    if (pl_operand_plan(op, op->output ? kernel->out[op->number] : kernel->in[op->number],
+                        op->output ? &results.array[op->number] : &args.array[op->number]) != PL_OK)
+      return c->status;
+  }
+  for (uint32_t i = 0; i < plan->scratches; i++)
+    if (plan_scratch(plan, &plan->scratch[i], i, kernel->scratch[i]) != PL_OK)
+      return c->status;
+  if (pl_plan_layout(plan) != PL_OK)
+    return c->status;
+  return plan_movement(plan);
+}
+
+static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
+{
+  if (kernel->body == NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "there is no body");
+  if (kernel->grid.rank > PL_MAX_GRID)
+    return pl_fail(PL_ERROR_LIMIT, "a grid of rank %u; PL_MAX_GRID is %d", (unsigned)kernel->grid.rank, PL_MAX_GRID);
+  if (args.count + results.count > PL_MAX_OPERANDS)
+    return pl_fail(PL_ERROR_LIMIT, "%u inputs and outputs; PL_MAX_OPERANDS is %d",
+                   (unsigned)(args.count + results.count), PL_MAX_OPERANDS);
+  if ((args.count < PL_MAX_OPERANDS && kernel->in[args.count] != NULL) ||
+      (results.count < PL_MAX_OPERANDS && kernel->out[results.count] != NULL))
+    return pl_fail(PL_ERROR_ARGUMENT, "the kernel has more specs than it got arrays (%u inputs, %u outputs)",
+                   (unsigned)args.count, (unsigned)results.count);
+  return PL_OK;
+}
+
+static bool fits(const struct pl_plan *plan)
+{
+  for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
+    if (plan->used[space] > pl_plan_space(space))
+      return false;
+  return true;
+}
+
+pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                       struct pl_plan **found)
+{
+  struct key key;
+
+  c->stats.cached = true;
+  if (check_counts(kernel, args, results) != PL_OK)
+    return c->status;
+  key_of(&key, kernel, args, results);
+  for (struct pl_plan *plan = plans; plan != NULL; plan = plan->next)
+    if (same_key(plan, &key) && fits(plan)) { /* memory allocated since may have taken its place */
+      *found = plan;
+      return PL_OK;
+    }
+  c->stats.cached = false;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    const uint32_t before = arena_used;
+    struct pl_plan *plan = pl_arena_take(sizeof *plan);
+    if (plan != NULL && plan_make(plan, kernel, args, results, &key) == PL_OK) {
+      plan->next = plans;
+      plans = plan;
+      *found = plan;
+      return PL_OK;
+    }
+    arena_used = before;
+    if (c->status != PL_ERROR_LIMIT || before == 0)
+      break;
+    plans = NULL; /* make room and try once more */
+    arena_used = 0;
+    for (unsigned q = 0; q < PL_QUEUES; q++)
+      c->queue[q].owner = NULL;
+    c->status = PL_OK;
+  }
+  return c->status;
+}

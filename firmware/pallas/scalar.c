@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Scalar loads and stores by the scalar core, through the windows on SMEM and VMEM. */
+#include "internal.h"
+
+/* Address of an element in the scalar core's map; 0 with a sticky error. */
+static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who)
+{
+  uint32_t offset;
+  char name[24], shape[64];
+
+  if (v->space != PL_SMEM && v->space != PL_VMEM) {
+    pl_fail(PL_ERROR_REF, "%s: %s is in %s; scalars are in SMEM or VMEM, use a copy", who, pl_view_name(v, name),
+            pl_space_name(v->space));
+    return 0;
+  }
+  if (n != v->rank) {
+    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %s of rank %u", who, n, pl_view_name(v, name), (unsigned)v->rank);
+    return 0;
+  }
+  offset = v->buffer->address + v->offset;
+  for (unsigned d = 0; d < n; d++) {
+    if ((uint32_t)index[d] >= (uint32_t)v->shape[d]) {
+      pl_shape_text(v->shape, v->rank, shape);
+      pl_fail(PL_ERROR_REF, "%s: index %d in dimension %u is outside %s %s", who, (int)index[d], d,
+              pl_view_name(v, name), shape);
+      return 0;
+    }
+    offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
+  }
+  return (uintptr_t)PEPLOS_TPU_BASE + (v->space == PL_SMEM ? TPU_WINDOW_SMEM : TPU_WINDOW_VMEM) + offset;
+}
+
+int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n)
+{
+  struct pl_context *c = pl_self();
+  struct pl_view *v = pl_use(c, ref);
+
+  if (v == NULL)
+    return 0;
+  const uintptr_t address = element(v, index, n, "pl_get");
+  if (address == 0 || (v->buffer->writer != PL_NOBODY && !pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket)))
+    return 0;
+  switch (v->dtype) {
+  case PL_BF16:
+    return (int32_t)((uint32_t)mmio_read16(address) << 16);
+  case PL_INT8:
+    return (int8_t)mmio_read8(address);
+  case PL_UINT8:
+    return mmio_read8(address);
+  default:
+    return (int32_t)mmio_read32(address);
+  }
+}
+
+/* f32 bits to bf16 bits, nearest even; NaN stays NaN. */
+static uint16_t to_bf16(uint32_t bits)
+{
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return 0x7fc0;
+  return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n)
+{
+  struct pl_context *c = pl_self();
+  struct pl_view *v = pl_use(c, ref);
+  struct pl_deps deps = {0};
+  char name[24];
+
+  if (v == NULL)
+    return;
+  if (v->flags & PL_VIEW_READ_ONLY) {
+    pl_fail(PL_ERROR_REF, "pl_put: %s would be written", pl_view_name(v, name));
+    return;
+  }
+  const uintptr_t address = element(v, index, n, "pl_put");
+  if (address == 0)
+    return;
+  pl_write_deps(&deps, v->buffer, TPU_QUEUE_SCALAR);
+  for (uint32_t r = 0; r < PL_QUEUES; r++)
+    if ((deps.mask >> r & 1) && !pl_wait_ticket(c, r, deps.ticket[r]))
+      return;
+  switch (v->dtype) {
+  case PL_BF16:
+    mmio_write16(address, to_bf16((uint32_t)value));
+    break;
+  case PL_INT8:
+  case PL_UINT8:
+    mmio_write8(address, (uint8_t)value);
+    break;
+  default:
+    mmio_write32(address, (uint32_t)value);
+  }
+}

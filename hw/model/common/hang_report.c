@@ -323,7 +323,8 @@ static void add_semaphores(struct report *r) {
   bool any = false;
   for (uint32_t sem = 0; sem < r->config->semaphores; sem++) {
     const struct tpu_hang_sem *s = &r->log->sem[sem];
-    if (r->now->sem_value[sem] == 0 && !s->signaller.valid && !s->waiter.valid)
+    bool only_read = !s->waiter.valid || s->waiter.queue == TPU_QUEUE_SCALAR;
+    if (r->now->sem_value[sem] == 0 && !s->signaller.valid && only_read)
       continue;
     text_add(&r->t, "%s  ", any ? "" : "semaphores that are used or not zero\n");
     any = true;

@@ -125,8 +125,8 @@ module tpu_dma
   );
 
   // Segments.
-  logic load, load_empty, load_local, issued, issue_busy, beat_done, ar_done;
-  owner_t load_owner, issued_owner;
+  logic load, load_local, empty_done, issued, issue_busy, beat_done, ar_done;
+  owner_t load_owner, issued_owner, empty_owner;
   logic [47:0] issued_bytes;
   logic [1:0] segment_valid, segment_done;
   segment_t segment;
@@ -142,13 +142,14 @@ module tpu_dma
     .checked_empty_i(checked_empty),
     .checked_cmd_i  (checked_cmd),
     .load_o         (load),
-    .load_empty_o   (load_empty),
     .load_local_o   (load_local),
     .load_owner_o   (load_owner),
     .pend_hbm_i     (pend_hbm),
     .issued_o       (issued),
     .issued_owner_o (issued_owner),
     .issued_bytes_o (issued_bytes),
+    .empty_done_o   (empty_done),
+    .empty_owner_o  (empty_owner),
     .segment_valid_o(segment_valid),
     .segment_o      (segment),
     .segment_done_i (segment_done),
@@ -388,8 +389,8 @@ module tpu_dma
     .issued_bytes_i   (issued_bytes),
     .pend_hbm_o       (pend_hbm),
     .pend_local_o     (pend_local),
-    .landed_i         ({load_empty, answered, write_gnt[1] && write[1].last, write_gnt[0] && write[0].last}),
-    .landed_owner_i   ({load_owner, answered_owner, write[1].owner, write[0].owner}),
+    .landed_i         ({empty_done, answered, write_gnt[1] && write[1].last, write_gnt[0] && write[0].last}),
+    .landed_owner_i   ({empty_owner, answered_owner, write[1].owner, write[0].owner}),
     .bus_error_i      ({error_write, error_read}),
     .bus_error_owner_i({answered_owner, error_read_owner}),
     .bus_error_addr_i ({error_write_addr, error_read_addr})

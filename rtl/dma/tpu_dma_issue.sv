@@ -30,7 +30,6 @@ module tpu_dma_issue
   input  tpu_dma_cmd_t checked_cmd_i,
 
   output logic         load_o,
-  output logic         load_empty_o,
   output logic         load_local_o,
   output owner_t       load_owner_o,
   input  ch_mask_t     pend_hbm_i,
@@ -38,6 +37,8 @@ module tpu_dma_issue
   output logic         issued_o,
   output owner_t       issued_owner_o,
   output logic [47:0]  issued_bytes_o,
+  output logic         empty_done_o,    // a command without a byte is through
+  output owner_t       empty_owner_o,
 
   output logic [1:0]   segment_valid_o,
   output segment_t     segment_o,
@@ -220,13 +221,14 @@ module tpu_dma_issue
   end
   assign cmd_end = made.segment.last;
 
-  assign load_o = load && !empty_q[sel][slot_q[sel]];
-  assign load_empty_o = load && empty_q[sel][slot_q[sel]];
+  logic load_empty;
+  assign load_empty = load && empty_q[sel][slot_q[sel]];
+  assign load_o = load && !load_empty;
   assign load_local_o = is_local;
   assign load_owner_o = owner;
-  assign issued_o = load_empty_o || cmd_end;
+  assign issued_o = load_empty || cmd_end;
   assign issued_owner_o = owner;
-  assign issued_bytes_o = load_empty_o ? 48'd0 : made.walk.bytes;
+  assign issued_bytes_o = load_empty ? 48'd0 : made.walk.bytes;
   assign busy_o = segment_valid_o != '0 || hbm_cnt_q != '0 || local_cnt_q != '0 ||
                   beats_free_q != (BufferW+1)'(BufferBeats);
 
@@ -241,6 +243,8 @@ module tpu_dma_issue
     if (checked_i) cmd_mem[checked_owner_i] <= checked_cmd_i;
     if (load || step) walk_mem[sel] <= made.walk;
     if (step) segment_o <= made.segment;
+    empty_done_o <= rst_ni && load_empty;
+    empty_owner_o <= owner;
   end
 
   always_ff @(posedge clk_i) begin
@@ -274,7 +278,7 @@ module tpu_dma_issue
       end
       if (load) begin
         pend_q[sel][slot_q[sel]] <= 1'b0;
-        if (empty_q[sel][slot_q[sel]]) slot_q[sel] <= slot_q[sel] + 1'b1;
+        if (load_empty) slot_q[sel] <= slot_q[sel] + 1'b1;
         else walking_q[sel] <= 1'b1;
       end
       if (step) begin

@@ -118,6 +118,7 @@ struct AxiSettings {
   unsigned latency = 100, jitter = 0, answer = 20;  // cycles
   unsigned stall_ar = 0, stall_r = 0, stall_aw = 0, stall_w = 0, stall_b = 0;  // percent
   unsigned accept = 64;  // bursts the memory takes before it holds back addresses
+  bool serial = false;   // one thing at a time: no read data between a write's address and its last data
 };
 
 class AxiMemory {
@@ -154,7 +155,7 @@ class AxiMemory {
     top->hbm_w_ready_i = !random_.percent(set.stall_w);
     if (!r_valid_) {
       if (!r_) r_ = choose(now);
-      r_valid_ = r_ && !random_.percent(set.stall_r);
+      r_valid_ = r_ && !random_.percent(set.stall_r) && !(set.serial && !writes_.empty());
     }
     top->hbm_r_valid_i = r_valid_;
     if (r_valid_) {

@@ -24,6 +24,7 @@ struct Stalls {
     s.axi.jitter = random.percent(50) ? 0 : random.range(1, 200);
     s.axi.answer = random.percent(50) ? 20 : random.range(1, 200);
     s.axi.accept = random.percent(50) ? 64 : random.range(1, 40);
+    s.axi.serial = random.percent(25);
     s.axi.stall_ar = pick();
     s.axi.stall_r = pick();
     s.axi.stall_aw = pick();

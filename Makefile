@@ -29,7 +29,7 @@ FORMATS :=
 BENCHES :=
 
 # Goals that must work on a bare machine do not touch the set-up.
-BARE_GOALS := help doctor deps clean
+BARE_GOALS := help doctor deps clean list
 ifneq ($(filter-out $(BARE_GOALS),$(MAKECMDGOALS)),)
 include build/env.mk
 endif
@@ -45,7 +45,7 @@ QEMU_INPUTS := tools/setup/qemu.sh tools/setup/qemu-source.sh \
     qemu-device/trace-events qemu-device/tpu.mak qemu-device/hook.sh) \
   $(wildcard hw/model/tpu_model.h hw/regs/gen/tpu_memmap.h hw/regs/gen/tpu_regs.h)
 
-.PHONY: help deps doctor clean run gdb test lint format bench
+.PHONY: help deps doctor clean run gdb wave list test lint format bench
 
 help: ## list the targets
 	@tools/setup/help.sh $(filter-out build/%,$(MAKEFILE_LIST))
@@ -69,11 +69,23 @@ $(TRAIN_PYTHON): tools/setup/requirements-train.txt tools/setup/venv.sh | build/
 $(QEMU): $(QEMU_INPUTS) | build/env.mk
 	@tools/setup/qemu.sh
 
-run: $(QEMU) build/lib/libtpu_$(PLATFORM).so build/firmware/$(APP).elf $(DATA) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file)
-	@tools/run/peplos-run --platform $(PLATFORM) $(if $(DATA),--data $(DATA)) $(RUNFLAGS) $(APP) -- $(ARGS)
+# The RTL is one library a configuration, the functional model one for all.
+RTL_DIR := build/lib$(if $(filter-out sim16,$(CONFIG)),/$(CONFIG))
+LIBRARY := $(if $(findstring /,$(PLATFORM)),$(PLATFORM),$(if $(filter rtl%,$(PLATFORM)),$(RTL_DIR),build/lib)/libtpu_$(PLATFORM).so)
+RUN = tools/run/peplos-run --platform $(PLATFORM) --config $(CONFIG) $(if $(DATA),--data $(DATA)) $(RUNFLAGS)
+RUN_NEEDS := $(QEMU) build/firmware/$(APP).elf $(DATA)
 
-gdb: $(QEMU) build/lib/libtpu_$(PLATFORM).so build/firmware/$(APP).elf $(DATA) ## run APP stopped at its first instruction, with gdb attached
-	@tools/run/peplos-run --platform $(PLATFORM) --gdb $(if $(DATA),--data $(DATA)) $(RUNFLAGS) $(APP) -- $(ARGS)
+run: $(RUN_NEEDS) $(LIBRARY) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
+	@$(RUN) $(APP) -- $(ARGS)
+
+gdb: $(RUN_NEEDS) $(LIBRARY) ## run APP with gdb attached, stopped at its first instruction
+	@$(RUN) --gdb $(APP) -- $(ARGS)
+
+wave: $(RUN_NEEDS) $(RTL_DIR)/libtpu_rtl_wave.so ## run APP on the RTL and write waveforms of cycles FROM to TO
+	@$(if $(FROM),,$(error make wave needs FROM=cycle and TO=cycle))$(RUN) --wave $(FROM) $(TO) $(APP) -- $(ARGS)
+
+list: ## list the apps that `make run` can run
+	@tools/run/peplos-list
 
 test: ## run every test; ends with `N passed, N failed` (TESTS='a b' for some)
 	@tools/run/peplos-test --make '$(MAKE)' $(sort $(TESTS))

@@ -131,6 +131,9 @@ struct tpu_vpu_scoreboard {
   struct tpu_vpu_time_store store[TPU_VPU_SLOTS];
   uint32_t reduce_op;
   uint64_t reduce_empty, reduce_room[2];
+  /* Recent uses of the register banks: cycles in which sublane 0 is accessed. */
+  uint64_t bank_read[8], bank_write[8];
+  uint32_t bank_reads, bank_writes;
 };
 
 enum tpu_vpu_status { TPU_VPU_RUNNING, TPU_VPU_DONE, TPU_VPU_FAULT };

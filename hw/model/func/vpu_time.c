@@ -98,6 +98,24 @@ static void note_written(struct tpu_vpu_scoreboard *board, uint32_t vd, uint32_t
   board->vreg[vd].writer = pipe;
 }
 
+/* ---- register banks ----------------------------------------------------------------------------------- */
+
+#define RECENT 8
+
+static void note_bank(uint64_t recent[RECENT], uint32_t *count, uint64_t cycle) {
+  recent[(*count)++ % RECENT] = cycle;
+}
+
+/* Moves an access of lower priority out of the way of the recent ones. */
+static void avoid_bank(const uint64_t recent[RECENT], struct tpu_vpu_span *span) {
+  for (int i = 0; i < RECENT; i++)
+    if (recent[i] == span->first) {
+      span->first++;
+      span->last++;
+      i = -1;
+    }
+}
+
 /* ---- pipes -------------------------------------------------------------------------------------------- */
 
 void tpu_vpu_time_alu(struct tpu_vpu_scoreboard *board, uint32_t vd, const uint32_t sources[3]) {
@@ -106,8 +124,12 @@ void tpu_vpu_time_alu(struct tpu_vpu_scoreboard *board, uint32_t vd, const uint3
     wait_source(board, &go, sources[i]);
   wait_destination(board, &go, vd, PIPE_ALU);
   in_order(&go);
-  for (int i = 0; i < 3; i++)
+  for (uint64_t i = 0; i < 3; i++) {
     note_read(board, sources[i], PIPE_ALU, after(go, TIME_VPU_ALU_READ));
+    if (sources[i] != TPU_VPU_NO_VREG) /* a, b and c in three successive cycles */
+      note_bank(board->bank_read, &board->bank_reads, go.first + i);
+  }
+  note_bank(board->bank_write, &board->bank_writes, go.first + TIME_VPU_ALU_RESULT - 1);
   note_written(board, vd, PIPE_ALU, after(go, TIME_VPU_ALU_RESULT));
   finish(board, PIPE_ALU, go.last + 1, go.last + TIME_VPU_ALU_RESULT);
 }
@@ -123,10 +145,18 @@ void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t
   wait_source(board, &go, source);
   wait_destination(board, &go, vd, PIPE_REDUCE);
   in_order(&go);
+  if (source != TPU_VPU_NO_VREG) {
+    avoid_bank(board->bank_read, &go);
+    note_bank(board->bank_read, &board->bank_reads, go.first);
+  }
   struct tpu_vpu_span done = after(go, TIME_VPU_REDUCE_LANES(levels));
   if (!over_lanes)
     done = (struct tpu_vpu_span){go.last + TIME_VPU_REDUCE_SUBLANES - LAST_SUBLANE,
                                  go.last + TIME_VPU_REDUCE_SUBLANES};
+  done = after(done, (uint64_t)-1);
+  avoid_bank(board->bank_write, &done);
+  note_bank(board->bank_write, &board->bank_writes, done.first);
+  done = after(done, 1);
   note_read(board, source, PIPE_REDUCE, after(go, TIME_VPU_READ));
   note_written(board, vd, PIPE_REDUCE, done);
   board->reduce_op = op;
@@ -176,9 +206,10 @@ void tpu_vpu_time_load(struct tpu_vpu_scoreboard *board, uint32_t vd,
   in_order(&request);
   uint64_t latency = access->count == 0 ? TIME_VPU_LOAD_FILL : TIME_VPU_LOAD_RESULT;
   struct tpu_vpu_span write = after(request, latency - 1);
-  later(&write.first, board->load_room.last);
+  later(&write.first, board->load_room.last + 1);
   wait_destination(board, &write, vd, PIPE_LOAD);
   in_order(&write);
+  avoid_bank(board->bank_write, &write);
   board->load_requested = request.last + 1;
   board->load_room = after(write, 0);
   note_written(board, vd, PIPE_LOAD, after(write, 1));
@@ -198,6 +229,8 @@ void tpu_vpu_time_store(struct tpu_vpu_scoreboard *board, uint32_t source,
   if (access->count < TPU_VPU_SUBLANES && go.last > go.first)
     go.last = go.first + (go.last - go.first) * (access->count - 1) / LAST_SUBLANE;
   later(&go.last, go.first + access->count - 1);
+  if (source != TPU_VPU_NO_VREG)
+    avoid_bank(board->bank_read, &go);
   note_read(board, source, PIPE_STORE, after(go, TIME_VPU_READ));
   struct tpu_vpu_span done = after(go, TIME_VPU_STORE_DONE);
   board->store[slot] = (struct tpu_vpu_time_store){.done = done,

@@ -9,7 +9,11 @@
  * are past it. Times of the eight sublanes are kept as the first and the last, and taken as evenly spaced
  * between.
  *
- * Not modelled: conflicts in the banks of registers and memories.
+ * A register bank has one read and one write port. As pipes walk through the banks at one pace, two of them
+ * meet in the same bank if they are at sublane 0 in the same cycle; the one of lower priority is then a cycle
+ * behind.
+ *
+ * Not modelled: conflicts in the banks of memories.
  */
 #ifndef TPU_FUNC_VPU_TIME_H
 #define TPU_FUNC_VPU_TIME_H

@@ -299,6 +299,47 @@ static void test_accesses(void) {
   check(vpu.bytes == 3 * 32 + 8 * 64, "bytes: whole rows of accessed sublanes");
 }
 
+/* ---- time --------------------------------------------------------------------------------------------- */
+
+/* Cycles of `n` instructions in a loop of 100 iterations, beside what an empty loop takes, an iteration. */
+static uint32_t cycles_per_iteration(const uint64_t *body, unsigned n) {
+  arg(TPU_VPU_LOOP(0), 100);
+  program[0] = tpu_vasm_loop(0, 0);
+  memcpy(program + 1, body, n * sizeof *body);
+  program[n + 1] = tpu_vasm_end(0);
+  program[n + 2] = tpu_vasm_halt();
+  run(UINT64_MAX);
+  uint64_t hundred = vpu.cycles;
+  arg(TPU_VPU_LOOP(0), 200);
+  run(UINT64_MAX);
+  return (uint32_t)((vpu.cycles - hundred + 50) / 100);
+}
+
+/* What the RTL's structure gives; its own measurements are in docs/timings.md. */
+static void test_time(void) {
+  const struct tpu_vasm_memory from = {.areg = 0}, to = {.areg = 1};
+  const struct tpu_vasm_mask all = {0};
+  begin();
+  arg(TPU_VPU_ADDR(1), 65536);
+#define TIME(cycles, text, ...)                                                                              \
+  do {                                                                                                       \
+    const uint64_t body[] = {__VA_ARGS__};                                                                   \
+    uint32_t seen = cycles_per_iteration(body, sizeof body / sizeof body[0]);                                \
+    check(seen == (cycles), "time: %s %u cycles an iteration (%u)", text, cycles, seen);                     \
+  } while (0)
+  TIME(8, "an ALU operation", tpu_vasm_fadd(1, TPU_V(2), TPU_V(3)));
+  TIME(24, "a chain of three dependent ALU operations", tpu_vasm_fadd(1, TPU_V(1), TPU_S(0)),
+       tpu_vasm_fmul(1, TPU_V(1), TPU_S(0)), tpu_vasm_fma(1, TPU_V(1), TPU_S(0), TPU_V(2)));
+  TIME(8, "load, ALU and store at once", tpu_vasm_ld(1, from), tpu_vasm_fadd(2, TPU_V(1), TPU_S(0)),
+       tpu_vasm_st(TPU_V(2), to));
+  TIME(16, "two loads", tpu_vasm_ld(1, from), tpu_vasm_ld(2, from));
+  TIME(8, "reductions of one kind", tpu_vasm_reduce(TPU_VOP_RL_FSUM, 1, TPU_V(2), all));
+  TIME(36, "reductions of two kinds", tpu_vasm_reduce(TPU_VOP_RL_FSUM, 1, TPU_V(3), all),
+       tpu_vasm_reduce(TPU_VOP_RL_FMAX, 2, TPU_V(3), all));
+  TIME(2, "an empty inner loop and the END of the outer one", tpu_vasm_loop(1, 2));
+#undef TIME
+}
+
 /* ---- text --------------------------------------------------------------------------------------------- */
 
 static void test_text(void) {
@@ -353,6 +394,7 @@ int main(int argc, char **argv) {
   test_loops();
   test_facts();
   test_accesses();
+  test_time();
   for (unsigned i = 0; i < TPU_CONFIG_COUNT; i++)
     test_random(&configs[i], programs, seed + i);
   test_mistakes();

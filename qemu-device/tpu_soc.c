@@ -32,6 +32,7 @@
 #include "target/riscv/cpu.h"
 #include "target/riscv/cpu_bits.h"
 #include "tpu_dev.h"
+#include "tpu_mtimer.h"
 
 #define TYPE_TPU_SOC_MACHINE MACHINE_TYPE_NAME("tpu-soc")
 OBJECT_DECLARE_SIMPLE_TYPE(TPUSocState, TPU_SOC_MACHINE)
@@ -66,9 +67,8 @@ struct TPUSocState {
     TPUState tpu;
     MemoryRegion hbm;
     MemoryRegion hbm_window;
-    RISCVAclintMTimerState *mtimer;
+    TPUMTimerState mtimer;
     MemoryRegion finisher;
-    QEMUTimer *freeze;
 
     /* Watching */
     QEMUTimer *watch;
@@ -101,7 +101,7 @@ static bool tpu_soc_can_wake(void *opaque)
 
     for (i = 0; i < s->harts.num_harts; i++) {
         if ((s->harts.harts[i].env.mie & MIP_MTIP) &&
-            timer_pending(s->mtimer->timers[i])) {
+            tpu_mtimer_pending(&s->mtimer, i)) {
             return true;
         }
     }
@@ -197,10 +197,6 @@ static void tpu_soc_watch(void *opaque)
               TPU_SOC_WATCH_NS);
 }
 
-static void tpu_soc_freeze(void *opaque)
-{
-}
-
 static uint64_t tpu_soc_finisher_read(void *opaque, hwaddr offset,
                                       unsigned size)
 {
@@ -208,22 +204,19 @@ static uint64_t tpu_soc_finisher_read(void *opaque, hwaddr offset,
 }
 
 /*
- * Registers of the SiFive test finisher. Our own, because an exit or a reset
- * must take place at this instruction: the request is honoured by the main
- * loop at some time of the host's choice, and once the hart is stopped icount
- * would meanwhile warp the clock to the next timer. Time would then go on from
- * a place that depends on the host (in five of eight runs under load the phase
- * of mtime after a reset differed). A timer that is due now keeps it in place.
+ * Registers of the SiFive test finisher. Our own, because a failure must not
+ * look like a success (that of QEMU turns code 0 into status 0), and because
+ * the hart must stop at this instruction: the main loop honours the request at
+ * some time of the host's choice.
  */
 static void tpu_soc_finisher_write(void *opaque, hwaddr offset, uint64_t value,
                                    unsigned size)
 {
-    TPUSocState *s = opaque;
     unsigned code = value >> 16 & 0xffff;
 
     switch (offset ? 0 : value & 0xffff) {
     case FINISHER_FAIL:
-        /* A failure must not look like a success, nor like our own ends. */
+        /* Neither like a success nor like one of the machine's own ends. */
         code = MIN(MAX(code, 1), TPU_EXIT_HANG - 1);
         qemu_system_shutdown_request_with_code(SHUTDOWN_CAUSE_GUEST_PANIC,
                                                code);
@@ -239,10 +232,7 @@ static void tpu_soc_finisher_write(void *opaque, hwaddr offset, uint64_t value,
                       PRIx64 " at 0x%" HWADDR_PRIX "\n", value, offset);
         return;
     }
-    timer_mod(s->freeze, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
-    if (current_cpu) {
-        cpu_stop_current();
-    }
+    cpu_stop_current();
 }
 
 static const MemoryRegionOps tpu_soc_finisher_ops = {
@@ -257,7 +247,6 @@ static const MemoryRegionOps tpu_soc_finisher_ops = {
 
 static void tpu_soc_create_finisher(TPUSocState *s)
 {
-    s->freeze = timer_new_ns(QEMU_CLOCK_VIRTUAL, tpu_soc_freeze, s);
     memory_region_init_io(&s->finisher, NULL, &tpu_soc_finisher_ops, s,
                           "tpu-soc.finisher", PEPLOS_FINISHER_SIZE);
     memory_region_add_subregion(get_system_memory(), PEPLOS_FINISHER_BASE,
@@ -337,6 +326,7 @@ static void tpu_soc_create_harts(TPUSocState *s, uint64_t resetvec)
     MachineState *machine = MACHINE(s);
     int n = machine->smp.cpus;
     DeviceState *dev;
+    int i;
 
     object_initialize_child(OBJECT(s), "harts", &s->harts,
                             TYPE_RISCV_HART_ARRAY);
@@ -352,13 +342,18 @@ static void tpu_soc_create_harts(TPUSocState *s, uint64_t resetvec)
     }
 
     riscv_aclint_swi_create(PEPLOS_ACLINT_BASE, 0, n, false);
-    dev = riscv_aclint_mtimer_create(PEPLOS_ACLINT_BASE +
-                                     RISCV_ACLINT_SWI_SIZE,
-                                     RISCV_ACLINT_DEFAULT_MTIMER_SIZE, 0, n,
-                                     RISCV_ACLINT_DEFAULT_MTIMECMP,
-                                     RISCV_ACLINT_DEFAULT_MTIME,
-                                     TPU_SOC_TIMEBASE_HZ, true);
-    s->mtimer = RISCV_ACLINT_MTIMER(dev);
+    object_initialize_child(OBJECT(s), "mtimer", &s->mtimer, TYPE_TPU_MTIMER);
+    qdev_prop_set_uint32(DEVICE(&s->mtimer), "num-harts", n);
+    qdev_prop_set_uint32(DEVICE(&s->mtimer), "tick-ns",
+                         NANOSECONDS_PER_SECOND / TPU_SOC_TIMEBASE_HZ);
+    sysbus_realize(SYS_BUS_DEVICE(&s->mtimer), &error_fatal);
+    sysbus_mmio_map(SYS_BUS_DEVICE(&s->mtimer), 0,
+                    PEPLOS_ACLINT_BASE + RISCV_ACLINT_SWI_SIZE);
+    for (i = 0; i < n; i++) {
+        sysbus_connect_irq(SYS_BUS_DEVICE(&s->mtimer), i,
+                           qdev_get_gpio_in(DEVICE(&s->harts.harts[i]),
+                                            IRQ_M_TIMER));
+    }
 }
 
 static void tpu_soc_init(MachineState *machine)

@@ -319,10 +319,10 @@ static void tpu_timer(void *opaque)
     TPUState *s = opaque;
     uint64_t now = tpu_now(s);
 
-    if (qemu_shutdown_requested_get()) {
+    if (qemu_shutdown_requested_get() || qemu_reset_requested_get()) {
         /*
          * The request is honoured at some time of the host's choice; what the
-         * device does until then must not appear in its trace.
+         * device would do until then must not be seen, in its trace or in HBM.
          */
         s->ended = true;
         return;

@@ -133,6 +133,34 @@ class Suite:
             m.write(V("TPU_REG_INTR_STATE"), DONE)
             assert not m.line
 
+    def test_machine_timer(self):
+        compare, now = (V("PEPLOS_ACLINT_BASE") + offset for offset in (0x4000, 0xBFF8))
+        with self.machine() as m:
+            m.command("irq_intercept_out /machine/mtimer sysbus-irq")
+            assert m.read_bus(compare, 8) == (1 << 64) - 1
+            m.step(52)  # ten ticks of five cycles, and two cycles
+            assert m.read_bus(now, 8) == 10
+            m.write_bus(compare, 20)
+            m.write_bus(compare + 4, 0)
+            m.step(47)
+            assert m.read_bus(now, 8) == 19 and not m.line
+            m.step(1)
+            assert m.read_bus(now, 8) == 20 and m.line
+            m.write_bus(compare, 21)
+            assert not m.line
+            m.write_bus(now, 0xFFFFFFFF)  # the low half
+            assert m.read_bus(now, 8) == 0xFFFFFFFF and m.line
+            m.step(5)
+            assert m.read_bus(now, 8) == 1 << 32
+            m.write_bus(now + 4, 5)
+            assert m.read_bus(now, 8) == 5 << 32
+            m.step(3)
+            m.qmp("system_reset")
+            m.step(4)  # ticks count from the reset
+            assert m.read_bus(now, 8) == 0 and not m.line
+            m.step(1)
+            assert m.read_bus(now, 8) == 1
+
     def test_dma_reaches_hbm(self):
         with self.machine() as m:
             m.write(GO, JOB_STORE | 123)

@@ -93,10 +93,14 @@ module tpu
   logic [SmemBits-1:0] ss_wdata, ss_rsp_data;
   logic [HbmPortBytes-1:0] ss_be;
 
-  tpu_frontend u_frontend (
+  logic fe_valid, fe_we, fe_ready, fe_idle, fe_blocked;
+  logic [23:0] fe_addr;
+  logic [3:0] fe_be;
+  logic [31:0] fe_wdata, fe_rdata;
+
+  tpu_mmio_slice u_mmio_slice (
     .clk_i,
     .rst_ni,
-    .cycle_i,
     .mmio_valid_i,
     .mmio_we_i,
     .mmio_addr_i,
@@ -104,9 +108,33 @@ module tpu
     .mmio_wdata_i,
     .mmio_ready_o,
     .mmio_rdata_o,
+    .fe_valid_o (fe_valid),
+    .fe_we_o    (fe_we),
+    .fe_addr_o  (fe_addr),
+    .fe_be_o    (fe_be),
+    .fe_wdata_o (fe_wdata),
+    .fe_ready_i (fe_ready),
+    .fe_rdata_i (fe_rdata)
+  );
+
+  // An access under way may change everything.
+  assign idle_o = fe_idle & ~fe_valid;
+  assign blocked_o = fe_blocked & ~fe_valid;
+
+  tpu_frontend u_frontend (
+    .clk_i,
+    .rst_ni,
+    .cycle_i,
+    .mmio_valid_i       (fe_valid),
+    .mmio_we_i          (fe_we),
+    .mmio_addr_i        (fe_addr),
+    .mmio_be_i          (fe_be),
+    .mmio_wdata_i       (fe_wdata),
+    .mmio_ready_o       (fe_ready),
+    .mmio_rdata_o       (fe_rdata),
     .irq_o,
-    .idle_o,
-    .blocked_o,
+    .idle_o             (fe_idle),
+    .blocked_o          (fe_blocked),
     .hbm_latency_o,
     .eng_start_o        (start),
     .eng_ready_i        (ready),
@@ -284,7 +312,7 @@ module tpu
   logic vx_valid, vx_gnt, vx_rsp_valid;  // VPU and SMEM
   logic [SmemAddrBits-1:0] vx_addr;
   logic [SmemBits-1:0] vx_rsp_data;
-  logic ar_valid, ar_gnt, aw_valid, aw_gnt;  // VPU and ACC
+  logic ar_valid, ar_gnt, ar_rsp_valid, aw_valid, aw_gnt;  // VPU and ACC
   logic [AccRowBits-1:0] ar_row, aw_row;
   logic [Dim-1:0] aw_mask;
   logic [Dim*32-1:0] ar_data, aw_data;
@@ -330,7 +358,8 @@ module tpu
     .acc_rd_valid_o   (ar_valid),
     .acc_rd_row_o     (ar_row),
     .acc_rd_gnt_i     (ar_gnt),
-    .acc_rd_data_i    (ar_data),
+    .acc_rd_rsp_valid_i (ar_rsp_valid),
+    .acc_rd_rsp_data_i (ar_data),
     .acc_wr_valid_o   (aw_valid),
     .acc_wr_row_o     (aw_row),
     .acc_wr_mask_o    (aw_mask),
@@ -353,9 +382,7 @@ module tpu
     .rd_valid_i       (ar_valid),
     .rd_row_i         (ar_row),
     .rd_gnt_o         (ar_gnt),
-    /* verilator lint_off PINCONNECTEMPTY */  // the VPU counts the two cycles itself
-    .rd_rsp_valid_o   (),
-    /* verilator lint_on PINCONNECTEMPTY */
+    .rd_rsp_valid_o   (ar_rsp_valid),
     .rd_rsp_data_o    (ar_data),
     .wr_valid_i       (aw_valid),
     .wr_row_i         (aw_row),

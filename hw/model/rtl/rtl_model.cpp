@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "Vtpu.h"
+#include "Vtpu___024root.h"
 #include "hbm_port.h"
 #include "hang_report.h"
 #include "tpu_configs.h"
@@ -36,7 +37,7 @@ constexpr struct tpu_config kConfigs[] = {TPU_CONFIG_TABLE};
 constexpr unsigned kSettleCycles = 4;    // after an access, before idle or blocked is believed
 constexpr unsigned kMaxAccessCycles = 64;
 constexpr unsigned kResetCycles = 4;
-constexpr unsigned kTraceWords = 80;     // bits of a trace slot: {4'b0, queue, event, arg, tag}
+constexpr unsigned kTraceBits = 80;      // bits of a trace slot: {4'b0, queue, event, arg, tag}
 
 const struct tpu_config* find_config(const char* name) {
   for (const auto& c : kConfigs) {
@@ -69,6 +70,8 @@ struct tpu_model {
   unsigned settle = 0;
   bool dead = false;
 
+  std::vector<unsigned char> frozen;    // the RTL's state while registers are peeked
+
   std::vector<tpu_trace_record> trace;  // ring
   size_t trace_head = 0, trace_count = 0;
   bool tracing = false;
@@ -78,7 +81,8 @@ struct tpu_model {
   void eval();
   void tick();
   void collect_trace();
-  uint32_t peek_register(uint32_t offset);
+  void clock();
+  void peek_registers(const uint32_t* offset, uint32_t* value, unsigned count);
   bool quiescent() const { return settle == 0 && (top->idle_o || top->blocked_o); }
 };
 
@@ -139,6 +143,7 @@ void tpu_model::build() {
 #endif
   Entered in(this);
   top = std::make_unique<Vtpu>(context.get(), "TOP");
+  frozen.resize(sizeof *top->rootp);
 #if VM_TRACE_FST
   if (!wave_path.empty()) {
     wave = std::make_unique<VerilatedFstC>();
@@ -197,7 +202,7 @@ void tpu_model::collect_trace() {
   while (valid != 0) {
     const unsigned slot = static_cast<unsigned>(__builtin_ctzll(valid));
     valid &= valid - 1;
-    const unsigned low = slot * peplos::kTraceWords;
+    const unsigned low = slot * peplos::kTraceBits;
     const uint32_t tag = trace_bits(words, low), arg = trace_bits(words, low + 32);
     const unsigned event = trace_bits(words, low + 64 - 16) >> 16 & 0xff;
     const unsigned queue = trace_bits(words, low + 72 - 24) >> 24 & 0xf;
@@ -208,36 +213,50 @@ void tpu_model::collect_trace() {
   }
 }
 
-// Read a register without letting time pass: the read path is combinational, only the clock edge has
-// side effects.
-uint32_t tpu_model::peek_register(uint32_t offset) {
-  const auto valid = top->mmio_valid_i;
-  const auto we = top->mmio_we_i;
-  const auto addr = top->mmio_addr_i;
-  const auto be = top->mmio_be_i;
+// One clock of the RTL alone: no memory, no trace, no time.
+void tpu_model::clock() {
+  top->clk_i = 0;
+  eval();
+  top->clk_i = 1;
+  eval();
+}
+
+// Read registers without letting time pass: the whole state of the RTL is copied, the reads run on it,
+// the copy goes back. All state is in the root object, which --flatten makes the only one; it holds
+// plain data and pointers that never change.
+void tpu_model::peek_registers(const uint32_t* offset, uint32_t* value, unsigned count) {
+  unsigned char* root = reinterpret_cast<unsigned char*>(top->rootp);
+  std::memcpy(frozen.data(), root, frozen.size());
+  top->hbm_ar_ready_i = top->hbm_aw_ready_i = top->hbm_w_ready_i = 0;
+  top->hbm_r_valid_i = top->hbm_b_valid_i = 0;
   top->mmio_valid_i = 1;
   top->mmio_we_i = 0;
-  top->mmio_addr_i = offset;
   top->mmio_be_i = 15;
-  eval();
-  const uint32_t value = top->mmio_rdata_o;
-  top->mmio_valid_i = valid;
-  top->mmio_we_i = we;
-  top->mmio_addr_i = addr;
-  top->mmio_be_i = be;
-  eval();
-  return value;
+  for (unsigned i = 0; i < count; ++i) {
+    top->mmio_addr_i = offset[i];
+    value[i] = 0;
+    for (unsigned n = 0; n < peplos::kMaxAccessCycles && !dead; ++n) {
+      top->clk_i = 0;
+      eval();
+      const bool done = top->mmio_ready_o;
+      value[i] = top->mmio_rdata_o;
+      clock();
+      if (done) break;
+    }
+  }
+  std::memcpy(root, frozen.data(), frozen.size());
 }
 
 // Log the first error once its registers are set.
 static void flush_error_log(tpu_model* m) {
   m->error_pending = false;
-  const uint32_t error = m->peek_register(TPU_REG_ERROR);
+  static constexpr uint32_t where[] = {TPU_REG_ERROR, TPU_REG_ERROR_TAG, TPU_REG_ERROR_DETAIL0, TPU_REG_ERROR_DETAIL1};
+  uint32_t e[4];
+  m->peek_registers(where, e, 4);
   char text[400];
-  tpu_error_text((error & TPU_REG_ERROR_CODE_MASK) >> TPU_REG_ERROR_CODE_SHIFT,
-                 (error & TPU_REG_ERROR_QUEUE_MASK) >> TPU_REG_ERROR_QUEUE_SHIFT,
-                 m->peek_register(TPU_REG_ERROR_TAG), m->peek_register(TPU_REG_ERROR_DETAIL0),
-                 m->peek_register(TPU_REG_ERROR_DETAIL1), m->params, text, sizeof text);
+  tpu_error_text((e[0] & TPU_REG_ERROR_CODE_MASK) >> TPU_REG_ERROR_CODE_SHIFT,
+                 (e[0] & TPU_REG_ERROR_QUEUE_MASK) >> TPU_REG_ERROR_QUEUE_SHIFT, e[1], e[2], e[3], m->params, text,
+                 sizeof text);
   m->log(TPU_LOG_GUEST_ERROR, "cycle %llu: %s", static_cast<unsigned long long>(m->now), text);
 }
 
@@ -448,9 +467,9 @@ static tpu_status model_reset(tpu_model* m, tpu_reset_kind kind) {
   tpu_status s = model_mmio_write(m, TPU_REG_CTRL, 4, TPU_REG_CTRL_SOFT_RESET_MASK);
   for (unsigned i = 0; s == TPU_OK && i < 100000; ++i) {
     Entered in(m);
-    if ((m->peek_register(TPU_REG_STATUS) & TPU_REG_STATUS_ABORTING_MASK) == 0) return TPU_OK;
-    m->tick();
-    if (m->dead) s = TPU_EFAULT;
+    uint32_t status = 0;
+    s = model_mmio_read(m, TPU_REG_STATUS, 4, &status);
+    if ((status & TPU_REG_STATUS_ABORTING_MASK) == 0) return s;
   }
   return s == TPU_OK ? TPU_EFAULT : s;
 }
@@ -459,19 +478,28 @@ static tpu_status model_save(const tpu_model*, void*, size_t*) { return TPU_ENOT
 static tpu_status model_restore(tpu_model*, const void*, size_t) { return TPU_ENOTSUP; }
 
 static size_t model_describe(const tpu_model* model, char* text, size_t size) {
-  tpu_model* m = const_cast<tpu_model*>(model);  // reading registers moves the pins, not the state
+  tpu_model* m = const_cast<tpu_model*>(model);  // peeking leaves the state as it was
   Entered in(m);
+  constexpr unsigned kFixed = 9;
+  uint32_t where[kFixed + TPU_HANG_SEMS] = {
+      TPU_REG_STATUS,        TPU_REG_ERROR,      TPU_REG_ERROR_TAG,   TPU_REG_ERROR_DETAIL0, TPU_REG_ERROR_DETAIL1,
+      TPU_REG_INTR_STATE,    TPU_REG_INTR_ENABLE, TPU_REG_SEM_MODE(0), TPU_REG_SEM_MODE(1)};
+  uint32_t v[kFixed + TPU_HANG_SEMS] = {};
+  const unsigned semaphores = m->params->semaphores;
+  for (unsigned i = 0; i < semaphores; ++i) where[kFixed + i] = TPU_REG_SEM_VALUE(i);
+  m->peek_registers(where, v, kFixed + semaphores);
   tpu_hang_snapshot shot{};
   shot.cycle = m->now;
-  shot.status = m->peek_register(TPU_REG_STATUS);
-  shot.error = m->peek_register(TPU_REG_ERROR);
-  shot.error_tag = m->peek_register(TPU_REG_ERROR_TAG);
-  shot.error_detail0 = m->peek_register(TPU_REG_ERROR_DETAIL0);
-  shot.error_detail1 = m->peek_register(TPU_REG_ERROR_DETAIL1);
-  shot.intr_state = m->peek_register(TPU_REG_INTR_STATE);
-  shot.intr_enable = m->peek_register(TPU_REG_INTR_ENABLE);
-  for (unsigned i = 0; i < 2; ++i) shot.sem_mode[i] = m->peek_register(TPU_REG_SEM_MODE(i));
-  for (unsigned i = 0; i < m->params->semaphores; ++i) shot.sem_value[i] = m->peek_register(TPU_REG_SEM_VALUE(i));
+  shot.status = v[0];
+  shot.error = v[1];
+  shot.error_tag = v[2];
+  shot.error_detail0 = v[3];
+  shot.error_detail1 = v[4];
+  shot.intr_state = v[5];
+  shot.intr_enable = v[6];
+  shot.sem_mode[0] = v[7];
+  shot.sem_mode[1] = v[8];
+  std::memcpy(shot.sem_value, v + kFixed, semaphores * sizeof(uint32_t));
   return tpu_hang_report(&m->hang, &shot, m->params, text, size);
 }
 

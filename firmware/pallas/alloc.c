@@ -18,8 +18,7 @@ struct allocation {
 static struct allocation allocations[PL_MAX_ALLOCATIONS];
 static uint32_t data_end; /* bytes of HBM that the data file takes */
 
-static uint32_t space_size(unsigned space)
-{
+static uint32_t space_size(unsigned space) {
   const uint32_t *p = pl_context.params.value;
   switch (space) {
   case PL_HBM:
@@ -35,8 +34,7 @@ static uint32_t space_size(unsigned space)
   }
 }
 
-uint32_t pl_plan_space(unsigned space)
-{
+uint32_t pl_plan_space(unsigned space) {
   uint32_t end = space_size(space);
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
     if (allocations[i].used && allocations[i].space == space && allocations[i].address < end)
@@ -44,8 +42,7 @@ uint32_t pl_plan_space(unsigned space)
   return end;
 }
 
-uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns)
-{
+uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns) {
   uint32_t bytes = pl_dtype_bytes(dtype), lanes = pl_context.lanes;
   if (space == PL_VMEM) /* what vector rows and MXU rows must be a multiple of */
     return ((uint32_t)columns + lanes - 1) / lanes * lanes * bytes;
@@ -53,8 +50,7 @@ uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns)
 }
 
 /* Bytes (rows in ACC) that an array takes. */
-static uint64_t footprint(const pl_array *a)
-{
+static uint64_t footprint(const pl_array *a) {
   uint64_t rows = 1;
   for (int d = 0; d + 1 < a->rank; d++)
     rows *= (uint32_t)a->shape[d];
@@ -66,8 +62,7 @@ static uint64_t footprint(const pl_array *a)
 }
 
 /* The highest free place of this size above `floor`; false if there is none. */
-static bool find_place(unsigned space, uint32_t size, uint32_t align, uint32_t floor, uint32_t *address)
-{
+static bool find_place(unsigned space, uint32_t size, uint32_t align, uint32_t floor, uint32_t *address) {
   uint32_t end = space_size(space);
   for (;;) {
     if (end < size || end - size < floor)
@@ -89,11 +84,11 @@ static bool find_place(unsigned space, uint32_t size, uint32_t align, uint32_t f
   }
 }
 
-static pl_status check_shape(const pl_shape *shape, unsigned dtype)
-{
+static pl_status check_shape(const pl_shape *shape, unsigned dtype) {
   uint64_t elements = 1;
   if (shape->rank > PL_MAX_RANK)
-    return pl_fail(PL_ERROR_LIMIT, "rank %u is more than PL_MAX_RANK (%d)", (unsigned)shape->rank, PL_MAX_RANK);
+    return pl_fail(PL_ERROR_LIMIT, "rank %u is more than PL_MAX_RANK (%d)", (unsigned)shape->rank,
+                   PL_MAX_RANK);
   if (pl_dtype_bytes(dtype) == 0)
     return pl_fail(PL_ERROR_ARGUMENT, "there is no dtype %u", dtype);
   for (int d = 0; d < shape->rank; d++) {
@@ -106,8 +101,7 @@ static pl_status check_shape(const pl_shape *shape, unsigned dtype)
   return PL_OK;
 }
 
-pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape)
-{
+pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape) {
   pl_array a = {.address = offset, .rank = shape.rank, .dtype = (uint8_t)dtype, .space = PL_HBM};
   for (int d = 0; d < shape.rank && d < PL_MAX_RANK; d++)
     a.shape[d] = shape.extent[d];
@@ -115,18 +109,18 @@ pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape)
   return a;
 }
 
-uint32_t pl_array_bytes(const pl_array *array)
-{
+uint32_t pl_array_bytes(const pl_array *array) {
   uint32_t bytes = pl_dtype_bytes(array->dtype);
   for (int d = 0; d < array->rank; d++)
     bytes *= (uint32_t)array->shape[d];
   return bytes;
 }
 
-void *pl_hbm_pointer(const pl_array *array) { return array->space == PL_HBM ? cpu_hbm(array->address) : NULL; }
+void *pl_hbm_pointer(const pl_array *array) {
+  return array->space == PL_HBM ? cpu_hbm(array->address) : NULL;
+}
 
-pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *array)
-{
+pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *array) {
   struct pl_context *c = &pl_context;
   struct allocation *slot = NULL;
   uint32_t address = 0;
@@ -158,10 +152,12 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
   uint64_t size = footprint(&a);
   uint32_t align = space == PL_ACC ? 1 : PL_ALIGN;
   size = (size + align - 1) / align * align;
-  if (size > UINT32_MAX || !find_place(space, (uint32_t)size, align, space == PL_HBM ? data_end : 0, &address))
-    return pl_fail(PL_ERROR_BUDGET, "pl_alloc: no room for %lu %s in %s: %u in one piece below what is taken of %u",
-                   (unsigned long)size, space == PL_ACC ? "rows" : "bytes", pl_space_name(space),
-                   (unsigned)(pl_plan_space(space) - (space == PL_HBM ? data_end : 0)), (unsigned)space_size(space));
+  if (size > UINT32_MAX ||
+      !find_place(space, (uint32_t)size, align, space == PL_HBM ? data_end : 0, &address))
+    return pl_fail(
+        PL_ERROR_BUDGET, "pl_alloc: no room for %lu %s in %s: %u in one piece below what is taken of %u",
+        (unsigned long)size, space == PL_ACC ? "rows" : "bytes", pl_space_name(space),
+        (unsigned)(pl_plan_space(space) - (space == PL_HBM ? data_end : 0)), (unsigned)space_size(space));
   a.address = address;
   slot->used = true;
   slot->space = (uint8_t)space;
@@ -174,8 +170,7 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
   return PL_OK;
 }
 
-pl_status pl_free(const pl_array *array)
-{
+pl_status pl_free(const pl_array *array) {
   struct pl_context *c = &pl_context;
   if (pl_init() != PL_OK)
     return c->status;
@@ -184,7 +179,8 @@ pl_status pl_free(const pl_array *array)
   else
     return pl_fail(PL_ERROR_ARGUMENT, "pl_free inside a kernel body");
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
-    if (allocations[i].used && allocations[i].space == array->space && allocations[i].address == array->address) {
+    if (allocations[i].used && allocations[i].space == array->space &&
+        allocations[i].address == array->address) {
       allocations[i].used = false;
       return PL_OK;
     }
@@ -192,8 +188,7 @@ pl_status pl_free(const pl_array *array)
                  pl_space_name(array->space));
 }
 
-struct pl_buffer *pl_resident_buffer(const pl_array *array)
-{
+struct pl_buffer *pl_resident_buffer(const pl_array *array) {
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++) {
     struct allocation *a = &allocations[i];
     if (a->used && a->space == array->space && array->address >= a->address &&
@@ -216,12 +211,12 @@ struct data_entry {
   char name[DATA_NAME_BYTES];
   uint32_t dtype, rank, shape[PL_MAX_RANK], offset, bytes, crc, zero[2];
 };
-_Static_assert(sizeof(struct data_header) == DATA_HEADER_BYTES && sizeof(struct data_entry) == DATA_ENTRY_BYTES,
+_Static_assert(sizeof(struct data_header) == DATA_HEADER_BYTES &&
+                   sizeof(struct data_entry) == DATA_ENTRY_BYTES,
                "as docs/data-format.md says");
 
 /* CRC-32 of zlib, four bits at a time: a table of 64 bytes and 12 instructions a byte. */
-static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n)
-{
+static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n) {
   static const uint32_t table[16] = {
       0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
@@ -236,8 +231,7 @@ static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n)
   return ~crc;
 }
 
-static pl_status data_begin(void)
-{
+static pl_status data_begin(void) {
   if (pl_init() != PL_OK)
     return pl_context.status;
   if (pl_context.plan != NULL)
@@ -245,8 +239,7 @@ static pl_status data_begin(void)
   return pl_context.status = PL_OK;
 }
 
-pl_status pl_data_open(void)
-{
+pl_status pl_data_open(void) {
   static const char magic[8] = {'P', 'E', 'P', 'L', 'D', 'A', 'T', 'A'};
   const struct data_header *h;
   uint32_t hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
@@ -257,7 +250,8 @@ pl_status pl_data_open(void)
   h = cpu_hbm(0);
   for (int i = 0; i < 8; i++)
     if (h->magic[i] != magic[i])
-      return pl_fail(PL_ERROR_DATA, "there is no data file in HBM; run with DATA=file (tools/data/pack.py makes one)");
+      return pl_fail(PL_ERROR_DATA,
+                     "there is no data file in HBM; run with DATA=file (tools/data/pack.py makes one)");
   if (h->version != 1)
     return pl_fail(PL_ERROR_DATA, "data file of version %u, this program reads 1", (unsigned)h->version);
   uint32_t end = DATA_HEADER_BYTES + h->count * DATA_ENTRY_BYTES;
@@ -269,14 +263,13 @@ pl_status pl_data_open(void)
   uint32_t crc = crc32_add(0, &copy, sizeof copy);
   crc = crc32_add(crc, cpu_hbm(DATA_HEADER_BYTES), end - DATA_HEADER_BYTES);
   if (crc != h->crc)
-    return pl_fail(PL_ERROR_DATA, "data file: header or directory damaged (CRC %08x, should be %08x)", (unsigned)crc,
-                   (unsigned)h->crc);
+    return pl_fail(PL_ERROR_DATA, "data file: header or directory damaged (CRC %08x, should be %08x)",
+                   (unsigned)crc, (unsigned)h->crc);
   data_end = h->file_bytes;
   return PL_OK;
 }
 
-static bool same_name(const char *stored, const char *name)
-{
+static bool same_name(const char *stored, const char *name) {
   for (int i = 0; i < DATA_NAME_BYTES; i++) {
     if (stored[i] != name[i])
       return false;
@@ -286,8 +279,7 @@ static bool same_name(const char *stored, const char *name)
   return false;
 }
 
-pl_status pl_data_find(const char *name, pl_array *array)
-{
+pl_status pl_data_find(const char *name, pl_array *array) {
   if (data_begin() != PL_OK)
     return pl_context.status;
   if (data_end == 0)
@@ -305,12 +297,12 @@ pl_status pl_data_find(const char *name, pl_array *array)
       return pl_fail(PL_ERROR_DATA, "data file: array %s has a bad directory entry", name);
     *array = pl_hbm_array(e->offset, (pl_dtype)e->dtype, shape);
     if (pl_array_bytes(array) != e->bytes)
-      return pl_fail(PL_ERROR_DATA, "data file: array %s has %u bytes, its shape %u", name, (unsigned)e->bytes,
-                     (unsigned)pl_array_bytes(array));
+      return pl_fail(PL_ERROR_DATA, "data file: array %s has %u bytes, its shape %u", name,
+                     (unsigned)e->bytes, (unsigned)pl_array_bytes(array));
     uint32_t crc = crc32_add(0, cpu_hbm(e->offset), e->bytes);
     if (crc != e->crc)
-      return pl_fail(PL_ERROR_DATA, "data file: array %s is damaged (CRC %08x, should be %08x)", name, (unsigned)crc,
-                     (unsigned)e->crc);
+      return pl_fail(PL_ERROR_DATA, "data file: array %s is damaged (CRC %08x, should be %08x)", name,
+                     (unsigned)crc, (unsigned)e->crc);
     return PL_OK;
   }
   pl_fail(PL_ERROR_DATA, "data file: there is no array %s; it has", name);

@@ -14,10 +14,11 @@ struct item {
   uint32_t slot_bytes, buffers;
 };
 
-static uint32_t items(const struct pl_plan *plan) { return plan->inputs + plan->outputs + plan->scratches; }
+static uint32_t items(const struct pl_plan *plan) {
+  return plan->inputs + plan->outputs + plan->scratches;
+}
 
-static struct item item_of(const struct pl_plan *plan, uint32_t i)
-{
+static struct item item_of(const struct pl_plan *plan, uint32_t i) {
   const uint32_t operands = plan->inputs + plan->outputs;
   if (i < operands) {
     const struct pl_operand *op = &plan->operand[i];
@@ -27,11 +28,12 @@ static struct item item_of(const struct pl_plan *plan, uint32_t i)
   return (struct item){&s->view, s->slot_bytes, 1};
 }
 
-static const char *unit(unsigned space) { return space == PL_ACC ? "rows" : "bytes"; }
+static const char *unit(unsigned space) {
+  return space == PL_ACC ? "rows" : "bytes";
+}
 
 /* What the space would need if no operand had more than `most` buffers. */
-static uint64_t needed(const struct pl_plan *plan, unsigned space, uint32_t most)
-{
+static uint64_t needed(const struct pl_plan *plan, unsigned space, uint32_t most) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < items(plan); i++) {
     struct item it = item_of(plan, i);
@@ -41,8 +43,7 @@ static uint64_t needed(const struct pl_plan *plan, unsigned space, uint32_t most
   return sum;
 }
 
-static PL_COLD void advise(const struct pl_plan *plan, unsigned space, uint32_t room)
-{
+static PL_COLD void advise(const struct pl_plan *plan, unsigned space, uint32_t room) {
   for (uint32_t most = PL_MAX_BUFFERS; most > 0; most--)
     if (needed(plan, space, most) <= room) {
       pl_message_add("  with at most %u buffer%s an operand it fits\n", (unsigned)most, most == 1 ? "" : "s");
@@ -52,7 +53,8 @@ static PL_COLD void advise(const struct pl_plan *plan, unsigned space, uint32_t 
   struct item big = {NULL, 0, 0};
   for (uint32_t i = 0; i < items(plan); i++) {
     struct item it = item_of(plan, i);
-    if (it.view->space == space && (uint64_t)it.slot_bytes * it.buffers > (uint64_t)big.slot_bytes * big.buffers)
+    if (it.view->space == space &&
+        (uint64_t)it.slot_bytes * it.buffers > (uint64_t)big.slot_bytes * big.buffers)
       big = it;
   }
   char name[24];
@@ -64,17 +66,18 @@ static PL_COLD void advise(const struct pl_plan *plan, unsigned space, uint32_t 
     each = each / PL_ALIGN * PL_ALIGN;
   pl_view_name(big.view, name);
   if (each >= row)
-    pl_message_add("  %s with at most %u rows of %u columns fits beside the rest\n", name, (unsigned)(each / row),
-                   (unsigned)columns);
+    pl_message_add("  %s with at most %u rows of %u columns fits beside the rest\n", name,
+                   (unsigned)(each / row), (unsigned)columns);
   else
     pl_message_add("  not even one row of %s fits beside the rest\n", name);
 }
 
-static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space, uint64_t want, uint32_t room)
-{
+static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space, uint64_t want,
+                                     uint32_t room) {
   const uint32_t *p = pl_context.params.value;
-  uint32_t size = space == PL_VMEM ? p[TPU_PARAM_VMEM_BYTES] : space == PL_SMEM ? p[TPU_PARAM_SMEM_BYTES]
-                                                                                : p[TPU_PARAM_ACC_ROWS];
+  uint32_t size = space == PL_VMEM   ? p[TPU_PARAM_VMEM_BYTES]
+                  : space == PL_SMEM ? p[TPU_PARAM_SMEM_BYTES]
+                                     : p[TPU_PARAM_ACC_ROWS];
   char name[24], shape[64];
 
   pl_fail(PL_ERROR_BUDGET, "%s: %lu %s wanted, %u there (%u, %u of them in pl_alloc() arrays)\n",
@@ -94,8 +97,7 @@ static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space,
 }
 
 /* A ring of n buffers of `bytes` from `address` on. */
-static struct pl_buffer *make_ring(struct pl_group *group, uint32_t n, uint32_t address, uint32_t bytes)
-{
+static struct pl_buffer *make_ring(struct pl_group *group, uint32_t n, uint32_t address, uint32_t bytes) {
   struct pl_buffer *ring = pl_arena_take(n * (uint32_t)sizeof *ring);
   for (uint32_t i = 0; ring != NULL && i < n; i++) {
     ring[i].address = address + i * bytes;
@@ -106,11 +108,12 @@ static struct pl_buffer *make_ring(struct pl_group *group, uint32_t n, uint32_t 
   return ring;
 }
 
-static bool needs_vector_record(const struct pl_view *view) { return view->space == PL_VMEM || view->space == PL_ACC; }
+static bool needs_vector_record(const struct pl_view *view) {
+  return view->space == PL_VMEM || view->space == PL_ACC;
+}
 
 /* What an operation that writes there keeps staged. */
-static pl_status make_records(struct pl_view *view)
-{
+static pl_status make_records(struct pl_view *view) {
   if (view->space == PL_ACC) {
     view->dot = pl_arena_take(sizeof *view->dot);
     if (view->dot == NULL)
@@ -124,8 +127,7 @@ static pl_status make_records(struct pl_view *view)
   return PL_OK;
 }
 
-static pl_status make_operand(struct pl_operand *op, uint32_t *used)
-{
+static pl_status make_operand(struct pl_operand *op, uint32_t *used) {
   if (op->output && make_records(&op->view) != PL_OK)
     return pl_context.status;
   if (op->kind == PL_OPERAND_DIRECT)
@@ -145,8 +147,7 @@ static pl_status make_operand(struct pl_operand *op, uint32_t *used)
   return PL_OK;
 }
 
-pl_status pl_plan_layout(struct pl_plan *plan)
-{
+pl_status pl_plan_layout(struct pl_plan *plan) {
   uint32_t spare[PL_SEMAPHORE] = {0};
 
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++) {

@@ -2,8 +2,7 @@
 /* pl_call: set-up, the pipeline, the checks at the end, and what was measured. */
 #include "internal.h"
 
-static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays results)
-{
+static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays results) {
   for (uint32_t i = 0; i < args.count; i++)
     if (pl_operand_bind(&plan->operand[i], &args.array[i]) != PL_OK)
       return pl_context.status;
@@ -14,8 +13,7 @@ static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays r
 }
 
 /* An output that shares memory with another operand would race with it. */
-static pl_status check_overlap(const struct pl_plan *plan)
-{
+static pl_status check_overlap(const struct pl_plan *plan) {
   const uint32_t operands = plan->inputs + plan->outputs;
   for (uint32_t o = plan->inputs; o < operands; o++) {
     const struct pl_operand *out = &plan->operand[o];
@@ -23,7 +21,8 @@ static pl_status check_overlap(const struct pl_plan *plan)
     for (uint32_t i = 0; i < o; i++) {
       const struct pl_operand *other = &plan->operand[i];
       if (out->base < other->base + other->hbm_bytes && other->base < out->base + bytes)
-        return pl_fail_operand(PL_ERROR_ARGUMENT, out, "shares HBM from 0x%x on with %s %u; that would be an alias",
+        return pl_fail_operand(PL_ERROR_ARGUMENT, out,
+                               "shares HBM from 0x%x on with %s %u; that would be an alias",
                                (unsigned)(out->base > other->base ? out->base : other->base),
                                other->output ? "output" : "input", (unsigned)other->number);
     }
@@ -32,8 +31,7 @@ static pl_status check_overlap(const struct pl_plan *plan)
 }
 
 /* Makes the operands known to pl_input() and so on. */
-static void enter(struct pl_context *c, struct pl_plan *plan)
-{
+static void enter(struct pl_context *c, struct pl_plan *plan) {
   c->plan = plan;
   c->head.inputs = plan->inputs;
   c->head.outputs = plan->outputs;
@@ -46,8 +44,7 @@ static void enter(struct pl_context *c, struct pl_plan *plan)
     c->head.scratch[i] = &plan->scratch[i].view;
 }
 
-static void leave(struct pl_context *c)
-{
+static void leave(struct pl_context *c) {
   const struct pl_plan *plan = c->plan;
   for (uint32_t i = 0; plan != NULL && i < plan->inputs + plan->outputs; i++)
     plan->operand[i].view.generation = 0; /* refs end with the call */
@@ -61,8 +58,7 @@ static void leave(struct pl_context *c)
 }
 
 /* Everything is complete: is every semaphore zero, and was every copy waited for? */
-static void check_semaphores(struct pl_context *c, const struct pl_plan *plan)
-{
+static void check_semaphores(struct pl_context *c, const struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->semaphores; i++) {
     const uint32_t s = PL_FIRST_SEMAPHORE + i;
     uint32_t value = 0;
@@ -71,7 +67,8 @@ static void check_semaphores(struct pl_context *c, const struct pl_plan *plan)
       continue;
     if (c->semaphore[s].queue != PL_NOBODY)
       pl_fail(PL_ERROR_SEMAPHORE,
-              "the kernel ended with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes waited "
+              "the kernel ended with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes "
+              "waited "
               "for, last started on DMA%u with tag %08x; it holds %u",
               (unsigned)i, (unsigned)c->semaphore[s].waited, (unsigned)c->semaphore[s].started,
               (unsigned)c->semaphore[s].queue, (unsigned)c->semaphore[s].tag, (unsigned)value);
@@ -79,14 +76,13 @@ static void check_semaphores(struct pl_context *c, const struct pl_plan *plan)
       pl_fail(PL_ERROR_SEMAPHORE,
               "the kernel ended with semaphore %u of scratch at %u, not 0: signalled %u, waited for %u, last "
               "signalled in step %u",
-              (unsigned)i, (unsigned)value, (unsigned)c->semaphore[s].started, (unsigned)c->semaphore[s].waited,
-              (unsigned)c->semaphore[s].signal_step);
+              (unsigned)i, (unsigned)value, (unsigned)c->semaphore[s].started,
+              (unsigned)c->semaphore[s].waited, (unsigned)c->semaphore[s].signal_step);
     return;
   }
 }
 
-static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results)
-{
+static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
   if (bind_operands(plan, args, results) != PL_OK || check_overlap(plan) != PL_OK)
     return;
   enter(c, plan);
@@ -104,8 +100,7 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
     pl_recover();
 }
 
-pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
-{
+pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   struct pl_context *c = &pl_context;
   struct pl_plan *plan = NULL;
   uint64_t begin, end;
@@ -145,8 +140,7 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
   return c->status;
 }
 
-void pl_get_stats(pl_stats *stats)
-{
+void pl_get_stats(pl_stats *stats) {
   const struct pl_context *c = &pl_context;
   const struct pl_plan *plan = c->stats.plan;
 

@@ -15,8 +15,7 @@ struct level {
   int32_t src_stride, dst_stride;
 };
 
-static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst)
-{
+static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst) {
   char a[64], b[64], name[24];
   bool same = src->rank == dst->rank && src->dtype == dst->dtype;
 
@@ -32,7 +31,8 @@ static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst
   for (int i = 0; i < 2; i++) {
     const struct pl_view *v = i == 0 ? src : dst;
     if (v->space < PL_HBM || v->space > PL_SMEM)
-      return pl_fail(PL_ERROR_REF, "a DMA does not reach %s (%s)", pl_space_name(v->space), pl_view_name(v, name));
+      return pl_fail(PL_ERROR_REF, "a DMA does not reach %s (%s)", pl_space_name(v->space),
+                     pl_view_name(v, name));
   }
   if (dst->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "a copy would write %s", pl_view_name(dst, name));
@@ -40,8 +40,8 @@ static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst
 }
 
 /* Dimensions from the innermost outwards; those that follow gapless on both sides become one. */
-static unsigned levels_of(const struct pl_view *src, const struct pl_view *dst, struct level *level, uint32_t *row)
-{
+static unsigned levels_of(const struct pl_view *src, const struct pl_view *dst, struct level *level,
+                          uint32_t *row) {
   unsigned n = 0;
 
   *row = pl_dtype_bytes(src->dtype) * (uint32_t)(src->rank > 0 ? src->shape[src->rank - 1] : 1);
@@ -73,12 +73,12 @@ struct transfer {
 
 /* Queues the commands of a copy; more than three levels, or a long one, take several. */
 static bool queue_copy(struct pl_context *c, struct pl_queue *q, const struct transfer *t, unsigned levels,
-                       uint32_t src, uint32_t dst, const struct pl_deps *deps)
-{
+                       uint32_t src, uint32_t dst, const struct pl_deps *deps) {
   if (levels > 3 || (levels > 0 && t->level[levels - 1].count > 0xffff)) {
     const struct level *l = &t->level[levels - 1];
     for (uint32_t i = 0; i < l->count; i++)
-      if (!queue_copy(c, q, t, levels - 1, src + i * (uint32_t)l->src_stride, dst + i * (uint32_t)l->dst_stride, deps))
+      if (!queue_copy(c, q, t, levels - 1, src + i * (uint32_t)l->src_stride,
+                      dst + i * (uint32_t)l->dst_stride, deps))
         return false;
     return true;
   }
@@ -101,15 +101,13 @@ static bool queue_copy(struct pl_context *c, struct pl_queue *q, const struct tr
   return pl_issue(c, q, deps, t->signals, t->tag);
 }
 
-static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *dst)
-{
+static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *dst) {
   return &c->queue[dst->space == PL_HBM ? (uint32_t)PL_WRITE_BACK_QUEUE : c->plan->copy_queue];
 }
 
 /* Queues a copy behind everything it depends on. */
 static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl_view *src,
-                       const struct pl_view *dst, uint32_t signals)
-{
+                       const struct pl_view *dst, uint32_t signals) {
   struct transfer t = {.src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index)};
   struct pl_deps deps = {0};
 
@@ -118,11 +116,11 @@ static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl
     t.levels = 0;
   pl_read_deps(&deps, src->buffer, q->number);
   pl_write_deps(&deps, dst->buffer, q->number);
-  return queue_copy(c, q, &t, t.levels, src->buffer->address + src->offset, dst->buffer->address + dst->offset, &deps);
+  return queue_copy(c, q, &t, t.levels, src->buffer->address + src->offset,
+                    dst->buffer->address + dst->offset, &deps);
 }
 
-void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref)
-{
+void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref) {
   struct pl_context *c = pl_self();
   struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
 
@@ -136,27 +134,26 @@ void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref)
 }
 
 /* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
-static int one_semaphore(struct pl_context *c, pl_ref ref)
-{
+static int one_semaphore(struct pl_context *c, pl_ref ref) {
   const struct pl_view *v = pl_use(c, ref);
   char name[24];
 
   if (v == NULL)
     return -1;
   if (v->space != PL_SEMAPHORE) {
-    pl_fail(PL_ERROR_REF, "%s is in %s; a semaphore is needed", pl_view_name(v, name), pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%s is in %s; a semaphore is needed", pl_view_name(v, name),
+            pl_space_name(v->space));
     return -1;
   }
   if (v->shape[0] != 1) {
-    pl_fail(PL_ERROR_REF, "%s is %d semaphores; choose one with pl_at(ref, PL_DS(i, 1))", pl_view_name(v, name),
-            (int)v->shape[0]);
+    pl_fail(PL_ERROR_REF, "%s is %d semaphores; choose one with pl_at(ref, PL_DS(i, 1))",
+            pl_view_name(v, name), (int)v->shape[0]);
     return -1;
   }
   return (int)(v->semaphores + v->offset / sizeof(int32_t));
 }
 
-pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semaphore)
-{
+pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semaphore) {
   struct pl_context *c = pl_self();
   const struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
   pl_copy_handle copy = {PL_NO_REF, PL_NO_REF, PL_NO_REF, 0};
@@ -169,8 +166,7 @@ pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semapho
   return copy;
 }
 
-void pl_start(const pl_copy_handle *copy)
-{
+void pl_start(const pl_copy_handle *copy) {
   struct pl_context *c = pl_self();
   const struct pl_view *src = pl_use(c, copy->src), *dst = pl_use(c, copy->dst);
   const int semaphore = one_semaphore(c, copy->semaphore);
@@ -187,8 +183,7 @@ void pl_start(const pl_copy_handle *copy)
   c->semaphore[semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step_tag;
 }
 
-pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore)
-{
+pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore) {
   pl_copy_handle copy = pl_make_async_copy(src, dst, semaphore);
   if (pl_self()->status == PL_OK)
     pl_start(&copy);
@@ -196,14 +191,14 @@ pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore)
 }
 
 /* A SYNC command that takes the amount; false if it was never given, which would never end. */
-static bool take(struct pl_context *c, int semaphore, uint32_t amount)
-{
+static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
   const struct pl_deps none = {0};
   const uint32_t given = c->semaphore[semaphore].started - c->semaphore[semaphore].waited;
 
   if (given < amount) {
     pl_fail(PL_ERROR_DEADLOCK,
-            "a wait for %u on semaphore %u, to which only %u more were signalled or started before it: nobody can "
+            "a wait for %u on semaphore %u, to which only %u more were signalled or started before it: "
+            "nobody can "
             "signal the rest",
             (unsigned)amount, (unsigned)semaphore - PL_FIRST_SEMAPHORE, (unsigned)given);
     return false;
@@ -212,8 +207,7 @@ static bool take(struct pl_context *c, int semaphore, uint32_t amount)
   return pl_sync(c, &none, false, 0, 0, semaphore, amount);
 }
 
-void pl_wait(const pl_copy_handle *copy)
-{
+void pl_wait(const pl_copy_handle *copy) {
   struct pl_context *c = pl_self();
   const int semaphore = one_semaphore(c, copy->semaphore);
 
@@ -227,8 +221,7 @@ void pl_wait(const pl_copy_handle *copy)
   }
 }
 
-void pl_semaphore_signal(pl_ref ref, uint32_t amount)
-{
+void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
   struct pl_context *c = pl_self();
   const int semaphore = one_semaphore(c, ref);
   struct pl_deps deps = {0};
@@ -244,8 +237,7 @@ void pl_semaphore_signal(pl_ref ref, uint32_t amount)
   c->semaphore[semaphore].signal_step = c->step;
 }
 
-void pl_semaphore_wait(pl_ref ref, uint32_t amount)
-{
+void pl_semaphore_wait(pl_ref ref, uint32_t amount) {
   struct pl_context *c = pl_self();
   const int semaphore = one_semaphore(c, ref);
 
@@ -254,8 +246,7 @@ void pl_semaphore_wait(pl_ref ref, uint32_t amount)
   pl_wait_ticket(c, TPU_QUEUE_SYNC, c->queue[TPU_QUEUE_SYNC].issued);
 }
 
-uint32_t pl_semaphore_read(pl_ref ref)
-{
+uint32_t pl_semaphore_read(pl_ref ref) {
   struct pl_context *c = pl_self();
   const int semaphore = one_semaphore(c, ref);
   uint32_t value = 0;

@@ -12,16 +12,14 @@ struct pl_context pl_context;
 _Thread_local struct pl_context_head *pl_running = &pl_context.head;
 #endif
 
-static void stage_standard_signals(struct pl_queue *q)
-{
+static void stage_standard_signals(struct pl_queue *q) {
   tpu_queue_put(q->base, TPU_Q_SIGNALS, TPU_Q_SIGNALS_EN0_MASK | q->number);
   tpu_queue_put(q->base, TPU_Q_SIGNAL_AMOUNT(0), 1);
   tpu_queue_put(q->base, TPU_Q_WAITS, 0);
 }
 
 /* Semaphores 0..6 become tickets with the given values; needs an idle device. */
-static pl_status set_tickets(struct pl_context *c)
-{
+static pl_status set_tickets(struct pl_context *c) {
   for (unsigned i = 0; i < PL_QUEUES; i++) {
     struct pl_queue *q = &c->queue[i];
     if (tpu_sem_set(&c->sem, i, TPU_SEM_MODE_TICKET, q->issued) != HAL_OK)
@@ -37,8 +35,7 @@ static pl_status set_tickets(struct pl_context *c)
   return PL_OK;
 }
 
-pl_status pl_init(void)
-{
+pl_status pl_init(void) {
   struct pl_context *c = &pl_context;
   tpu_identity id;
 
@@ -72,8 +69,7 @@ pl_status pl_init(void)
   return PL_OK;
 }
 
-pl_status pl_recover(void)
-{
+pl_status pl_recover(void) {
   struct pl_context *c = &pl_context;
   if (tpu_ctrl_abort(&c->ctrl, ABORT_POLLS) != HAL_OK) {
     c->ready = false; /* the next call starts from a reset */
@@ -85,20 +81,22 @@ pl_status pl_recover(void)
   return set_tickets(c);
 }
 
-static const char *tag_kind(uint32_t tag)
-{
-  static const char *const kinds[] = {"",     "fetch of input",        "write-back of output", "dot into operand",
-                                      "vector operation on operand", "copy of operand", "sync"};
+static const char *tag_kind(uint32_t tag) {
+  static const char *const kinds[] = {"",
+                                      "fetch of input",
+                                      "write-back of output",
+                                      "dot into operand",
+                                      "vector operation on operand",
+                                      "copy of operand",
+                                      "sync"};
   return tag >> 28 < sizeof kinds / sizeof kinds[0] ? kinds[tag >> 28] : "";
 }
 
-static const char *name_of(const char *const *names, size_t n, uint32_t value)
-{
+static const char *name_of(const char *const *names, size_t n, uint32_t value) {
   return value < n && names[value] != NULL ? names[value] : "?";
 }
 
-void pl_device_error(void)
-{
+void pl_device_error(void) {
 #define NAME(name, value, text) [value] = #name,
   static const char *const errors[] = {TPU_ERROR_LIST(NAME)};
   static const char *const queues[] = {TPU_QUEUE_LIST(NAME)};
@@ -117,7 +115,8 @@ void pl_device_error(void)
           name_of(errors, sizeof errors / sizeof errors[0], e.code),
           name_of(queues, sizeof queues / sizeof queues[0], e.queue), (unsigned)e.tag);
   if (e.queue < TPU_QUEUE_SCALAR)
-    pl_message_add(" (%s %u, step %u)", tag_kind(e.tag), (unsigned)(e.tag >> 24 & 15), (unsigned)(e.tag & 0x7fffff));
+    pl_message_add(" (%s %u, step %u)", tag_kind(e.tag), (unsigned)(e.tag >> 24 & 15),
+                   (unsigned)(e.tag & 0x7fffff));
   if (e.code == TPU_ERROR_RANGE && e.queue <= TPU_QUEUE_MXU)
     pl_message_add(": operand %u ends at 0x%x of %s", (unsigned)(e.detail[0] & 255), (unsigned)e.detail[1],
                    name_of(spaces, sizeof spaces / sizeof spaces[0], e.detail[0] >> 8 & 255));
@@ -132,8 +131,7 @@ void pl_device_error(void)
 void boot_describe_context(void);
 void boot_put(const char *text);
 void boot_put_decimal(uint32_t value);
-void boot_describe_context(void)
-{
+void boot_describe_context(void) {
   const struct pl_context *c = &pl_context;
   if (c->kernel == NULL)
     return;

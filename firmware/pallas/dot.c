@@ -12,8 +12,7 @@
 static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref, unsigned mode);
 
 /* Same record, same writers: only the vector unit may be both a writer of x or y and the third wait. */
-void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
-{
+void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode) {
   struct pl_context *c = pl_self();
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   const struct pl_dot_record *r = acc.view->dot;
@@ -21,8 +20,8 @@ void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
 
   if (PL_UNLIKELY(q->owner != r || r->x != x.view || r->y != y.view || (mode & ~1u) != r->mode ||
                   acc.generation != acc.view->generation || x.generation != x.view->generation ||
-                  y.generation != y.view->generation || bx->writer != r->x_writer || by->writer != r->y_writer ||
-                  c->status != PL_OK) ||
+                  y.generation != y.view->generation || bx->writer != r->x_writer ||
+                  by->writer != r->y_writer || c->status != PL_OK) ||
       (PL_UNLIKELY(q->issued == q->limit) && !pl_room(c, q))) {
     dot_slow(c, acc, x, y, mode);
     return;
@@ -47,18 +46,18 @@ void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
   bc->writer = TPU_QUEUE_MXU;
 }
 
-static pl_status check_operands(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y)
-{
+static pl_status check_operands(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y) {
   const bool int8 = x->dtype == PL_INT8;
   const unsigned result = int8 ? PL_INT32 : PL_F32;
   const uint32_t *p = pl_context.params.value;
 
   if (acc->space != PL_ACC)
-    return pl_fail(PL_ERROR_REF, "pl_dot: the result is in %s; it must be in ACC (a PL_ACC scratch), pl_copy moves it on",
+    return pl_fail(PL_ERROR_REF,
+                   "pl_dot: the result is in %s; it must be in ACC (a PL_ACC scratch), pl_copy moves it on",
                    pl_space_name(acc->space));
   if (x->space != PL_VMEM || y->space != PL_VMEM)
-    return pl_fail(PL_ERROR_REF, "pl_dot: x is in %s and y in %s; both must be in VMEM", pl_space_name(x->space),
-                   pl_space_name(y->space));
+    return pl_fail(PL_ERROR_REF, "pl_dot: x is in %s and y in %s; both must be in VMEM",
+                   pl_space_name(x->space), pl_space_name(y->space));
   if (acc->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "pl_dot: the result is an input");
   if (x->dtype != y->dtype || (x->dtype != PL_INT8 && x->dtype != PL_BF16) || acc->dtype != result)
@@ -69,14 +68,13 @@ static pl_status check_operands(const struct pl_view *acc, const struct pl_view 
     return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %s",
                    pl_dtype_name(x->dtype));
   if (acc->rank != 2 || x->rank != 2 || y->rank != 2)
-    return pl_fail(PL_ERROR_SHAPE, "pl_dot: ranks %u, %u -> %u; all must be 2", (unsigned)x->rank, (unsigned)y->rank,
-                   (unsigned)acc->rank);
+    return pl_fail(PL_ERROR_SHAPE, "pl_dot: ranks %u, %u -> %u; all must be 2", (unsigned)x->rank,
+                   (unsigned)y->rank, (unsigned)acc->rank);
   return PL_OK;
 }
 
 static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y,
-                              unsigned mode)
-{
+                              unsigned mode) {
   const bool transposed = (mode & PL_TRANSPOSED) != 0;
   const int32_t k = y->shape[transposed], n = y->shape[!transposed];
   const uint32_t align = pl_context.dim * pl_dtype_bytes(x->dtype);
@@ -86,18 +84,19 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
     pl_shape_text(x->shape, 2, a);
     pl_shape_text(y->shape, 2, b);
     pl_shape_text(acc->shape, 2, o);
-    return pl_fail(PL_ERROR_SHAPE, "pl_dot: %s x %s%s does not give %s", a, b, transposed ? " transposed" : "", o);
+    return pl_fail(PL_ERROR_SHAPE, "pl_dot: %s x %s%s does not give %s", a, b,
+                   transposed ? " transposed" : "", o);
   }
   if ((x->offset | (uint32_t)x->stride[0] | y->offset | (uint32_t)y->stride[0]) % align != 0)
-    return pl_fail(PL_ERROR_REF,
-                   "pl_dot: starts and rows of x and y must be multiples of %u bytes in VMEM (offsets %u, %u)",
-                   (unsigned)align, (unsigned)x->offset, (unsigned)y->offset);
+    return pl_fail(
+        PL_ERROR_REF,
+        "pl_dot: starts and rows of x and y must be multiples of %u bytes in VMEM (offsets %u, %u)",
+        (unsigned)align, (unsigned)x->offset, (unsigned)y->offset);
   return PL_OK;
 }
 
 static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const struct pl_view *x,
-                      const struct pl_view *y, unsigned mode)
-{
+                      const struct pl_view *y, unsigned mode) {
   tpu_queue_put(q->base, TPU_MXU_A_PITCH, (uint32_t)x->stride[0]);
   tpu_queue_put(q->base, TPU_MXU_B_PITCH, (uint32_t)y->stride[0]);
   tpu_queue_put(q->base, TPU_MXU_C_PITCH, acc->pitch);
@@ -109,19 +108,19 @@ static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const
   tpu_queue_put(q->base, TPU_MXU_C, acc->buffer->address + acc->offset);
   const uint32_t dtype = x->dtype == PL_INT8 ? TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16;
   tpu_queue_put(q->base, TPU_MXU_MODE,
-                dtype << TPU_MXU_MODE_DTYPE_SHIFT | (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0) |
+                dtype << TPU_MXU_MODE_DTYPE_SHIFT |
+                    (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0) |
                     (mode & PL_ACCUMULATE ? TPU_MXU_MODE_ACCUMULATE_MASK : 0));
 }
 
-static uint32_t wait_byte(uint32_t writer, unsigned i)
-{
+static uint32_t wait_byte(uint32_t writer, unsigned i) {
   return writer == PL_NOBODY ? 0 : (TPU_Q_WAITS_EN0_MASK | writer) << 8 * i;
 }
 
 /* Stages the fixed waits and lets the record own the queue, if these refs allow it. */
-static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_dot_record *r, const struct pl_view *acc,
-                      const struct pl_view *x, const struct pl_view *y, unsigned mode)
-{
+static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_dot_record *r,
+                      const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y,
+                      unsigned mode) {
   const uint32_t wx = x->buffer->writer, wy = y->buffer->writer;
   const unsigned flags = acc->flags | x->flags | y->flags;
 
@@ -141,8 +140,8 @@ static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_dot_re
   q->owner = r;
 }
 
-static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref, unsigned mode)
-{
+static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref,
+                             unsigned mode) {
   struct pl_view *acc = pl_use(c, acc_ref), *x = pl_use(c, x_ref), *y = pl_use(c, y_ref);
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   struct pl_deps deps = {0};

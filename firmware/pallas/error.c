@@ -7,38 +7,37 @@
 static char message[PL_MESSAGE_BYTES];
 static size_t message_length;
 
-const char *pl_error_message(void) { return message; }
+const char *pl_error_message(void) {
+  return message;
+}
 
-const char *pl_status_name(pl_status status)
-{
+const char *pl_status_name(pl_status status) {
   static const char *const names[] = {
-      "OK",          "ERROR_ARGUMENT", "ERROR_SPEC",  "ERROR_BUDGET",    "ERROR_BLOCK_INDEX",
-      "ERROR_REVISIT", "ERROR_REF",    "ERROR_SHAPE", "ERROR_UNSUPPORTED", "ERROR_LIMIT",
-      "ERROR_SEMAPHORE", "ERROR_DEADLOCK", "ERROR_DEVICE", "ERROR_DATA",
+      "OK",           "ERROR_ARGUMENT",    "ERROR_SPEC",
+      "ERROR_BUDGET", "ERROR_BLOCK_INDEX", "ERROR_REVISIT",
+      "ERROR_REF",    "ERROR_SHAPE",       "ERROR_UNSUPPORTED",
+      "ERROR_LIMIT",  "ERROR_SEMAPHORE",   "ERROR_DEADLOCK",
+      "ERROR_DEVICE", "ERROR_DATA",
   };
   return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "?";
 }
 
-uint32_t pl_dtype_bytes(pl_dtype dtype)
-{
+uint32_t pl_dtype_bytes(pl_dtype dtype) {
   static const uint8_t bytes[] = {4, 2, 4, 1, 1};
   return (unsigned)dtype < sizeof bytes ? bytes[dtype] : 0;
 }
 
-const char *pl_dtype_name(pl_dtype dtype)
-{
+const char *pl_dtype_name(pl_dtype dtype) {
   static const char *const names[] = {"f32", "bf16", "int32", "int8", "uint8"};
   return (unsigned)dtype < sizeof names / sizeof names[0] ? names[dtype] : "?";
 }
 
-const char *pl_space_name(unsigned space)
-{
+const char *pl_space_name(unsigned space) {
   static const char *const names[] = {"default", "HBM", "VMEM", "SMEM", "ACC", "SEMAPHORE"};
   return space < sizeof names / sizeof names[0] ? names[space] : "?";
 }
 
-void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64])
-{
+void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
   size_t at = 0;
   text[at++] = '[';
   for (uint32_t d = 0; d < rank && at < 50; d++)
@@ -47,15 +46,13 @@ void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64])
   text[at] = '\0';
 }
 
-const char *pl_view_name(const struct pl_view *view, char text[24])
-{
+const char *pl_view_name(const struct pl_view *view, char text[24]) {
   static const char *const kinds[] = {"input", "output", "scratch"};
   pl_snprintf(text, 24, "%s %u", kinds[view->kind], (unsigned)view->index);
   return text;
 }
 
-static void add(const char *format, va_list args)
-{
+static void add(const char *format, va_list args) {
   size_t room = sizeof message - message_length;
   int n = pl_vsnprintf(message + message_length, room, format, args);
   if (n < 0)
@@ -71,14 +68,12 @@ static void add(const char *format, va_list args)
   message_length = sizeof message - 1;
 }
 
-void pl_message_clear(void)
-{
+void pl_message_clear(void) {
   message_length = 0;
   message[0] = '\0';
 }
 
-void pl_message_add(const char *format, ...)
-{
+void pl_message_add(const char *format, ...) {
   va_list args;
   va_start(args, format);
   add(format, args);
@@ -86,8 +81,7 @@ void pl_message_add(const char *format, ...)
 }
 
 /* Who and where: as much as is known at this moment. */
-static void begin(void)
-{
+static void begin(void) {
   struct pl_context *c = &pl_context;
   pl_message_clear();
   if (c->kernel == NULL)
@@ -102,8 +96,7 @@ static void begin(void)
   pl_message_add(": ");
 }
 
-pl_status pl_fail(pl_status status, const char *format, ...)
-{
+pl_status pl_fail(pl_status status, const char *format, ...) {
   struct pl_context *c = &pl_context;
   if (c->status == PL_OK) {
     va_list args;
@@ -116,8 +109,7 @@ pl_status pl_fail(pl_status status, const char *format, ...)
   return c->status;
 }
 
-pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...)
-{
+pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...) {
   struct pl_context *c = &pl_context;
   if (c->status == PL_OK) {
     va_list args;

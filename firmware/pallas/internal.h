@@ -26,18 +26,18 @@
 
 #ifdef TPU_HOST
 #include <stdio.h>
-#define pl_snprintf snprintf
+#define pl_snprintf  snprintf
 #define pl_vsnprintf vsnprintf
 #else
 #include <stdio.h>
 /* The integer-only printf family: a quarter of the size. */
-#define pl_snprintf sniprintf
+#define pl_snprintf  sniprintf
 #define pl_vsnprintf vsniprintf
 #endif
 
-#define PL_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PL_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PL_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define PL_COLD __attribute__((cold, noinline))
+#define PL_COLD        __attribute__((cold, noinline))
 
 enum {
   PL_QUEUES = 7,
@@ -88,10 +88,11 @@ struct pl_view {
   struct pl_buffer *buffer;
   uint32_t offset; /* from the buffer's address */
   uint8_t space, dtype, rank, flags;
-  uint8_t index;         /* operand or scratch number, for tags and messages */
-  uint8_t kind;          /* enum pl_view_kind, for messages */
-  uint16_t semaphores;   /* first hardware semaphore (PL_SEMAPHORE) */
-  uint32_t pitch;        /* as pl_array.pitch */
+  uint8_t index;       /* operand or scratch number, for tags and messages */
+  uint8_t kind;        /* enum pl_view_kind, for messages */
+  uint16_t semaphores; /* first hardware semaphore (PL_SEMAPHORE) */
+  uint32_t step;       /* in which pl_at() made it */
+  uint32_t pitch;      /* as pl_array.pitch */
   int32_t shape[PL_MAX_RANK];
   int32_t stride[PL_MAX_RANK];
   struct pl_dot_record *dot;       /* staged form of the last dot into it */
@@ -117,19 +118,19 @@ struct pl_vector_record {
   uint32_t programs;  /* generation of the program memory it was loaded in */
   uint32_t entry;
   uint32_t loop[3], edge, rows, columns;
-  uint8_t addresses;                   /* used address registers */
+  uint8_t addresses;                    /* used address registers */
   uint8_t operand[PL_VECTOR_ADDRESSES]; /* 0 result, 1.. sources */
   uint32_t offset[PL_VECTOR_ADDRESSES]; /* added to the operand's address */
   int32_t pitch[PL_VECTOR_ADDRESSES], stride[PL_VECTOR_ADDRESSES][3];
 };
 
 struct pl_queue {
-  uintptr_t base;     /* staging block */
-  uint32_t issued;    /* ticket of the last command */
-  uint32_t limit;     /* of `issued`, up to which there is room and nothing special to look at */
-  const void *owner;  /* whose words are staged */
+  uintptr_t base;    /* staging block */
+  uint32_t issued;   /* ticket of the last command */
+  uint32_t limit;    /* of `issued`, up to which there is room and nothing special to look at */
+  const void *owner; /* whose words are staged */
   uint32_t number;
-  bool fenced;        /* the next command waits for SYNC ticket `fence` */
+  bool fenced; /* the next command waits for SYNC ticket `fence` */
   uint32_t fence;
   uint32_t observed[PL_QUEUES]; /* tickets its next command can rely on */
 };
@@ -140,10 +141,11 @@ struct pl_deps {
   uint32_t ticket[PL_QUEUES];
 };
 
-static inline bool pl_reached(uint32_t value, uint32_t ticket) { return (int32_t)(value - ticket) >= 0; }
+static inline bool pl_reached(uint32_t value, uint32_t ticket) {
+  return (int32_t)(value - ticket) >= 0;
+}
 
-static inline void pl_depend(struct pl_deps *deps, uint32_t queue, uint32_t ticket)
-{
+static inline void pl_depend(struct pl_deps *deps, uint32_t queue, uint32_t ticket) {
   if (!(deps->mask & 1u << queue) || !pl_reached(deps->ticket[queue], ticket))
     deps->ticket[queue] = ticket;
   deps->mask |= 1u << queue;
@@ -193,15 +195,15 @@ struct pl_operand {
   struct pl_queue *queue;
   uint32_t pending; /* bit i: the block of step s+1+i is another than that of s+i */
   uint32_t lead_bit;
-  uint32_t base; /* address of block 0 */
+  uint32_t base;    /* address of block 0 */
   uint32_t address; /* of the block evaluated last */
   bool ragged;      /* that block is at the edge */
   bool output;
   uint8_t kind, rank, space, dtype;
-  struct pl_buffer *fill; /* next buffer to fetch into */
+  struct pl_buffer *fill;              /* next buffer to fetch into */
   struct pl_latch *latch, *latch_fill; /* outputs: of the current run, of the run evaluated last */
-  uint32_t wait_queue;    /* whose ticket the staged wait is; PL_NOBODY */
-  uint32_t wait_readers;  /* group.readers that the staged wait covers */
+  uint32_t wait_queue;                 /* whose ticket the staged wait is; PL_NOBODY */
+  uint32_t wait_readers;               /* group.readers that the staged wait covers */
   uint32_t tag;
   uint32_t copies;
   struct pl_dim dim[PL_MAX_RANK];
@@ -214,10 +216,10 @@ struct pl_operand {
   uint32_t buffers, number; /* number: in args or results */
   uint32_t slot_bytes;
   uint32_t hbm_bytes; /* from the array's first element to behind its last; 0 if it is not in HBM */
-  bool moves; /* has a map and more than one block */
-  uint32_t *visited; /* outputs: bitmap of blocks begun, or NULL */
+  bool moves;         /* has a map and more than one block */
+  uint32_t *visited;  /* outputs: bitmap of blocks begun, or NULL */
   uint32_t visited_words;
-  uint32_t highest;  /* outputs without bitmap: highest block begun, plus one */
+  uint32_t highest; /* outputs without bitmap: highest block begun, plus one */
 };
 
 struct pl_scratch {
@@ -247,9 +249,9 @@ struct pl_plan {
   uint32_t fetched_count, written_count, followed_count;
   uint32_t steps;
   pl_grid grid;
-  uint32_t copy_queue; /* for copies of the body: a channel that no input uses, if there is one */
+  uint32_t copy_queue;         /* for copies of the body: a channel that no input uses, if there is one */
   uint32_t used[PL_SEMAPHORE]; /* end of its memory in each space: bytes, rows in ACC */
-  uint32_t semaphores;       /* after PL_FIRST_SEMAPHORE */
+  uint32_t semaphores;         /* after PL_FIRST_SEMAPHORE */
 };
 
 enum {
@@ -276,7 +278,7 @@ struct pl_context {
   bool ready;
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
-  uint32_t views_used, views_generation;
+  uint32_t next_view;
   struct pl_view views[PL_MAX_VIEWS];
   struct {
     uint32_t started, waited; /* bytes, modulo 2^32 */
@@ -294,7 +296,9 @@ struct pl_context {
 
 extern struct pl_context pl_context;
 
-static inline struct pl_context *pl_self(void) { return (struct pl_context *)pl_running; }
+static inline struct pl_context *pl_self(void) {
+  return (struct pl_context *)pl_running;
+}
 
 /* ---- error.c ---- */
 /* Makes this error the sticky one, unless there is one; returns the sticky one. */
@@ -320,7 +324,8 @@ PL_COLD void pl_device_error(void);
 /* Makes room in a queue. False: the next command must go the slow way (a fence), or the call failed. */
 bool pl_room(struct pl_context *c, struct pl_queue *q);
 /* Queues what is staged with these dependencies; false if the call has failed. The new ticket is issued. */
-bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals, uint32_t tag);
+bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals,
+              uint32_t tag);
 void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
 void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
 /* Waits until ticket t of queue r is reached. */
@@ -331,14 +336,12 @@ bool pl_drain(struct pl_context *c);
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
-static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q)
-{
+static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {
   buffer->read_ticket[q->number] = q->issued;
   buffer->group->readers |= 1u << q->number;
 }
 
-static inline void pl_has_written(struct pl_buffer *buffer, const struct pl_queue *q)
-{
+static inline void pl_has_written(struct pl_buffer *buffer, const struct pl_queue *q) {
   buffer->writer = q->number;
   buffer->write_ticket = q->issued;
 }

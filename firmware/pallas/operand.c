@@ -2,8 +2,7 @@
 /* What an operand is: from a block spec and an array to blocks, strides and the words of its copies. */
 #include "internal.h"
 
-static pl_status choose_kind(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array)
-{
+static pl_status choose_kind(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array) {
   unsigned wanted = spec != NULL ? spec->space : PL_DEFAULT;
 
   if (array->space != PL_HBM) {
@@ -31,8 +30,7 @@ static pl_status choose_kind(struct pl_operand *op, const pl_block_spec *spec, c
   return PL_OK;
 }
 
-static pl_status check_array(const struct pl_operand *op, const pl_array *array)
-{
+static pl_status check_array(const struct pl_operand *op, const pl_array *array) {
   if (array->rank > PL_MAX_RANK || pl_dtype_bytes(array->dtype) == 0)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "an array of rank %u (PL_MAX_RANK is %d), dtype %u",
                            (unsigned)array->rank, PL_MAX_RANK, (unsigned)array->dtype);
@@ -44,8 +42,7 @@ static pl_status check_array(const struct pl_operand *op, const pl_array *array)
 }
 
 /* Bytes between neighbours in dimension d of an array; rows in ACC, whose last dimension has none. */
-static uint32_t array_stride(const pl_array *array, unsigned d)
-{
+static uint32_t array_stride(const pl_array *array, unsigned d) {
   if (d + 1 == array->rank)
     return array->space == PL_ACC ? 0 : pl_dtype_bytes(array->dtype);
   uint32_t stride = array->space == PL_ACC ? 1 : array->pitch;
@@ -54,8 +51,7 @@ static uint32_t array_stride(const pl_array *array, unsigned d)
   return stride;
 }
 
-static pl_status plan_dimension(struct pl_operand *op, unsigned d, int32_t block, const pl_array *array)
-{
+static pl_status plan_dimension(struct pl_operand *op, unsigned d, int32_t block, const pl_array *array) {
   struct pl_dim *dim = &op->dim[d];
   char text[64];
 
@@ -70,21 +66,21 @@ static pl_status plan_dimension(struct pl_operand *op, unsigned d, int32_t block
     return PL_OK;
   if (dim->blocks != dim->full) {
     pl_shape_text(array->shape, array->rank, text);
-    return pl_fail_operand(PL_ERROR_SPEC, op,
-                           "an array that is used in place must be cut evenly: dimension %u of %s by blocks of %d", d,
-                           text, (int)block);
+    return pl_fail_operand(
+        PL_ERROR_SPEC, op,
+        "an array that is used in place must be cut evenly: dimension %u of %s by blocks of %d", d, text,
+        (int)block);
   }
   if (array->space == PL_ACC && d + 1 == array->rank) {
     if (dim->blocks > 1 && (uint32_t)block % pl_context.dim != 0)
-      return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in ACC; a multiple of %u is needed", (int)block,
-                             (unsigned)pl_context.dim);
+      return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in ACC; a multiple of %u is needed",
+                             (int)block, (unsigned)pl_context.dim);
     dim->stride = (uint32_t)block / pl_context.dim * array->pitch;
   }
   return PL_OK;
 }
 
-static pl_status plan_view(struct pl_operand *op, const pl_array *array)
-{
+static pl_status plan_view(struct pl_operand *op, const pl_array *array) {
   struct pl_view *v = &op->view;
   uint64_t bytes = 1;
 
@@ -115,8 +111,7 @@ static pl_status plan_view(struct pl_operand *op, const pl_array *array)
   return PL_OK;
 }
 
-pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array)
-{
+pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array) {
   char block[64], shape[64];
 
   op->group.readers = 0;
@@ -165,14 +160,13 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   return pl_transfer_plan(op, array);
 }
 
-pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array)
-{
+pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
   op->base = array->address;
   if (array->space == PL_HBM) {
     uint64_t end = (uint64_t)array->address + op->hbm_bytes;
     if (end > pl_context.params.value[TPU_PARAM_HBM_BYTES])
-      return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array ends at 0x%lx, HBM has 0x%x bytes", (unsigned long)end,
-                             (unsigned)pl_context.params.value[TPU_PARAM_HBM_BYTES]);
+      return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array ends at 0x%lx, HBM has 0x%x bytes",
+                             (unsigned long)end, (unsigned)pl_context.params.value[TPU_PARAM_HBM_BYTES]);
     if (op->kind == PL_OPERAND_HBM) {
       op->view.buffer = op->buffer;
       op->buffer->address = array->address;
@@ -184,7 +178,8 @@ pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %s is not one of pl_alloc()",
                            (unsigned)array->address, pl_space_name(array->space));
   buffer->writer = PL_NOBODY; /* everything of earlier calls is complete */
-  buffer->group->readers = 0;
+  for (unsigned r = 0; r < PL_QUEUES; r++)
+    buffer->read_ticket[r] = pl_context.done[r];
   op->view.buffer = buffer;
   op->base = array->address - buffer->address;
   op->view.offset = op->base;

@@ -12,19 +12,18 @@
 /* What a wait of the scalar core was for, in its trace marks. */
 enum wait_cause { WAIT_SPACE = 1, WAIT_TICKET = 2, WAIT_END = 3 };
 
-static void mark(struct pl_context *c, uint32_t kind, uint32_t value)
-{
+static void mark(struct pl_context *c, uint32_t kind, uint32_t value) {
   mmio_write32(c->mark, kind << TPU_REG_TRACE_MARK_KIND_SHIFT | value);
 }
 
-static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status)
-{
+static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
 #define NAME(name, value, text) [value] = #name,
   static const char *const queues[] = {TPU_QUEUE_LIST(NAME)};
 #undef NAME
   if (c->status != PL_OK)
     return;
-  pl_fail(PL_ERROR_DEADLOCK, "deadlock: nothing is in flight and every command waits for a signal nobody can send;");
+  pl_fail(PL_ERROR_DEADLOCK,
+          "deadlock: nothing is in flight and every command waits for a signal nobody can send;");
   pl_message_add(" waiting:");
   for (unsigned q = 0; q < PL_QUEUES; q++)
     if (status >> (TPU_REG_STATUS_WAITING_SHIFT + q) & 1)
@@ -41,8 +40,7 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status)
  * Sleeps until one of the wanted interrupt bits is set; false if the device failed or is blocked.
  * INTR_STATE is read last before WFI: the bit that wakes is either seen there or still to come.
  */
-static bool sleep_until(struct pl_context *c, uint32_t wanted)
-{
+static bool sleep_until(struct pl_context *c, uint32_t wanted) {
   for (;;) {
     uint32_t state;
     (void)!tpu_ctrl_intr_state(&c->ctrl, &state);
@@ -70,11 +68,11 @@ static bool sleep_until(struct pl_context *c, uint32_t wanted)
 }
 
 /* Waits until the queue has a free slot. */
-static bool wait_for_room(struct pl_context *c, struct pl_queue *q)
-{
+static bool wait_for_room(struct pl_context *c, struct pl_queue *q) {
   uint32_t slots = mmio_read32(q->base + TPU_Q_GO);
   if (slots == 0) {
-    const uint32_t usual = TPU_REG_INTR_STATE_DONE_MASK | TPU_REG_INTR_STATE_ERROR_MASK | TPU_REG_INTR_STATE_BLOCKED_MASK;
+    const uint32_t usual =
+        TPU_REG_INTR_STATE_DONE_MASK | TPU_REG_INTR_STATE_ERROR_MASK | TPU_REG_INTR_STATE_BLOCKED_MASK;
     mark(c, TPU_MARK_WAIT_BEGIN, WAIT_SPACE);
     mmio_write32(c->ctrl.base + TPU_REG_INTR_SPACE, 1u << 4 * q->number);
     mmio_write32(c->ctrl.base + TPU_REG_INTR_ENABLE, usual | TPU_REG_INTR_STATE_SPACE_MASK);
@@ -89,17 +87,17 @@ static bool wait_for_room(struct pl_context *c, struct pl_queue *q)
   return true;
 }
 
-bool pl_room(struct pl_context *c, struct pl_queue *q) { return wait_for_room(c, q) && !q->fenced; }
+bool pl_room(struct pl_context *c, struct pl_queue *q) {
+  return wait_for_room(c, q) && !q->fenced;
+}
 
-void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue)
-{
+void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue) {
   /* MXU and VPU act as if one command ended before the next began; a DMA's reads may pass its writes. */
   if (buffer->writer != PL_NOBODY && (buffer->writer != queue || queue <= TPU_QUEUE_DMA3))
     pl_depend(deps, buffer->writer, buffer->write_ticket);
 }
 
-void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue)
-{
+void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue) {
   /* Within a queue writes follow earlier reads and writes in order, also for DMA. */
   if (buffer->writer != PL_NOBODY && buffer->writer != queue)
     pl_depend(deps, buffer->writer, buffer->write_ticket);
@@ -114,11 +112,11 @@ struct wait_list {
 
 /* The waits that the queue has not observed yet. */
 static void pending_waits(struct pl_context *c, const struct pl_queue *q, const struct pl_deps *deps,
-                          struct wait_list *list)
-{
+                          struct wait_list *list) {
   list->count = 0;
   for (uint32_t left = deps->mask, r = 0; left != 0; left >>= 1, r++)
-    if ((left & 1) && !pl_reached(q->observed[r], deps->ticket[r]) && !pl_reached(c->done[r], deps->ticket[r]))
+    if ((left & 1) && !pl_reached(q->observed[r], deps->ticket[r]) &&
+        !pl_reached(c->done[r], deps->ticket[r]))
       list->queue[list->count++] = r;
 }
 
@@ -131,8 +129,7 @@ struct extra {
 };
 
 static bool go(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, const uint32_t *queues,
-               uint32_t count, const struct extra *extra, uint32_t tag)
-{
+               uint32_t count, const struct extra *extra, uint32_t tag) {
   uint32_t waits = 0, n = 0;
 
   if (q->issued == q->limit && !wait_for_room(c, q))
@@ -160,9 +157,8 @@ static bool go(struct pl_context *c, struct pl_queue *q, const struct pl_deps *d
   return true;
 }
 
-static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, const struct extra *extra,
-                  uint32_t tag)
-{
+static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps,
+                  const struct extra *extra, uint32_t tag) {
   struct pl_queue *sync = &c->queue[TPU_QUEUE_SYNC];
   struct pl_deps all = *deps;
   struct wait_list list;
@@ -195,15 +191,14 @@ static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps
   return go(c, q, &all, list.queue + first, list.count - first, extra, tag);
 }
 
-bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals, uint32_t tag)
-{
+bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals,
+              uint32_t tag) {
   const struct extra extra = {.signals = signals};
   return issue(c, q, deps, signals != 0 ? &extra : NULL, tag);
 }
 
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
-             uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount)
-{
+             uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount) {
   struct extra extra = {.signal_amount = signal_amount};
   if (interrupt)
     extra.signals |= TPU_Q_SIGNALS_IRQ_MASK;
@@ -218,8 +213,7 @@ bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, u
 }
 
 /* Sleeps until the last SYNC command, which has the interrupt flag, is complete. */
-static bool sleep_for_sync(struct pl_context *c, enum wait_cause cause)
-{
+static bool sleep_for_sync(struct pl_context *c, enum wait_cause cause) {
   const uint32_t ticket = c->queue[TPU_QUEUE_SYNC].issued;
   bool ok = true;
   mark(c, TPU_MARK_WAIT_BEGIN, cause);
@@ -236,8 +230,7 @@ static bool sleep_for_sync(struct pl_context *c, enum wait_cause cause)
   return ok;
 }
 
-bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket)
-{
+bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
   if (c->status != PL_OK)
     return false;
   if (pl_reached(c->done[queue], ticket))
@@ -254,8 +247,7 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket)
   return true;
 }
 
-bool pl_drain(struct pl_context *c)
-{
+bool pl_drain(struct pl_context *c) {
   struct pl_deps deps = {0};
   if (c->status != PL_OK)
     return false;
@@ -266,5 +258,9 @@ bool pl_drain(struct pl_context *c)
     return false;
   for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
     c->done[r] = c->queue[r].issued;
-  return true;
+  uint32_t status;
+  (void)!tpu_ctrl_status(&c->ctrl, &status);
+  if (status & TPU_REG_STATUS_ERROR_MASK) /* one that stopped no command, such as a bad access */
+    pl_device_error();
+  return c->status == PL_OK;
 }

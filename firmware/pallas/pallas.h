@@ -30,7 +30,7 @@ enum {
   PL_MAX_GRID = 6,               /* grid dimensions */
   PL_MAX_RANK = 5,               /* dimensions of an array or a block */
   PL_MAX_BUFFERS = 32,           /* buffers of an operand */
-  PL_MAX_VIEWS = 24,             /* refs made by pl_at() in one step */
+  PL_MAX_VIEWS = 24,             /* refs made by pl_at() that can be used at a time */
   PL_MAX_ALLOCATIONS = 24,       /* live pl_alloc() arrays */
   PL_MAX_REVISIT_BLOCKS = 16384, /* output blocks remembered one by one; above: see pl_call() */
 };
@@ -148,14 +148,12 @@ typedef struct pl_block_spec {
   uint8_t buffer_count; /* 0: 2 */
 } pl_block_spec;
 
-#define PL_BLOCK(map_, ...) \
+#define PL_BLOCK(map_, ...)                                                                                  \
   (&(const pl_block_spec){.map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)})
-#define PL_BUFFERED(buffers_, map_, ...) \
-  (&(const pl_block_spec){.map = (map_), \
-                          .shape = {__VA_ARGS__}, \
-                          .rank = PL_COUNT(__VA_ARGS__), \
-                          .buffer_count = (buffers_)})
-#define PL_WHOLE (&(const pl_block_spec){.rank = 0})
+#define PL_BUFFERED(buffers_, map_, ...)                                                                     \
+  (&(const pl_block_spec){                                                                                   \
+      .map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__), .buffer_count = (buffers_)})
+#define PL_WHOLE  (&(const pl_block_spec){.rank = 0})
 #define PL_IN_HBM (&(const pl_block_spec){.space = PL_HBM})
 
 /* Scratch: memory of the kernel, not initialised, kept over all steps. */
@@ -164,13 +162,12 @@ typedef struct pl_scratch_spec {
   pl_shape shape;
 } pl_scratch_spec;
 
-#define PL_SCRATCH_OF(space_, dtype_, ...) \
-  (&(const pl_scratch_spec){.space = (space_), \
-                            .dtype = (dtype_), \
-                            .shape = {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}})
+#define PL_SCRATCH_OF(space_, dtype_, ...)                                                                   \
+  (&(const pl_scratch_spec){                                                                                 \
+      .space = (space_), .dtype = (dtype_), .shape = {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}})
 #define PL_VMEM(dtype_, ...) PL_SCRATCH_OF(PL_VMEM, dtype_, __VA_ARGS__)
 #define PL_SMEM(dtype_, ...) PL_SCRATCH_OF(PL_SMEM, dtype_, __VA_ARGS__)
-#define PL_ACC(dtype_, ...) PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
+#define PL_ACC(dtype_, ...)  PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
 /* n counting semaphores, for copies (bytes) or for pl_semaphore_signal (counts). */
 #define PL_SEMAPHORES(n_) PL_SCRATCH_OF(PL_SEMAPHORE, PL_INT32, n_)
 
@@ -183,9 +180,12 @@ typedef struct pl_grid_spec {
 
 enum { PL_DYN_FLAG = 0x40000000 };
 /* A run-time extent: 0 or less makes the call do nothing, where a static one would be an error. */
-static inline int32_t pl_dyn(int32_t n) { return (n > 0 ? n : 0) | PL_DYN_FLAG; }
+static inline int32_t pl_dyn(int32_t n) {
+  return (n > 0 ? n : 0) | PL_DYN_FLAG;
+}
 #define PL_DYN(n_) pl_dyn(n_)
-#define PL_GRID(...) {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}
+#define PL_GRID(...)                                                                                         \
+  { {__VA_ARGS__}, PL_COUNT(__VA_ARGS__) }
 
 typedef struct pl_kernel {
   const char *name;
@@ -201,9 +201,9 @@ typedef struct pl_arrays {
   const pl_array *array;
   uint32_t count;
 } pl_arrays;
-#define PL_ARRAYS(...) \
+#define PL_ARRAYS(...)                                                                                       \
   ((pl_arrays){(const pl_array[]){__VA_ARGS__}, sizeof((const pl_array[]){__VA_ARGS__}) / sizeof(pl_array)})
-#define PL_ARGS(...) PL_ARRAYS(__VA_ARGS__)
+#define PL_ARGS(...)    PL_ARRAYS(__VA_ARGS__)
 #define PL_RESULTS(...) PL_ARRAYS(__VA_ARGS__)
 
 /*
@@ -217,8 +217,8 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
 
 /* What the last pl_call() did. */
 typedef struct pl_stats {
-  uint64_t cycles;       /* from entry to return */
-  uint32_t instructions; /* of the scalar core, likewise */
+  uint64_t cycles;                                  /* from entry to return */
+  uint32_t instructions;                            /* of the scalar core, likewise */
   uint32_t setup_instructions, finish_instructions; /* entry to the first body, last body to return */
   uint32_t steps;
   uint32_t copies[PL_MAX_OPERANDS]; /* fetches of the inputs, then write-backs of the outputs */
@@ -241,13 +241,17 @@ typedef struct pl_ref {
 typedef struct pl_slice {
   int32_t start, size;
 } pl_slice;
-#define PL_ALL ((pl_slice){0, -1})
+#define PL_ALL               ((pl_slice){0, -1})
 #define PL_DS(start_, size_) ((pl_slice){(start_), (size_)})
 
-/* A part of a ref: one slice a dimension, from the first on; missing ones are PL_ALL. */
+/*
+ * A part of a ref: one slice a dimension, from the first on; missing ones are PL_ALL. Valid in its step,
+ * until PL_MAX_VIEWS others were made.
+ */
 pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n);
-#define pl_at(ref_, ...) \
-  pl_at_slices((ref_), (const pl_slice[]){__VA_ARGS__}, sizeof((const pl_slice[]){__VA_ARGS__}) / sizeof(pl_slice))
+#define pl_at(ref_, ...)                                                                                     \
+  pl_at_slices((ref_), (const pl_slice[]){__VA_ARGS__},                                                      \
+               sizeof((const pl_slice[]){__VA_ARGS__}) / sizeof(pl_slice))
 
 /* Extent of a ref's dimension. */
 int32_t pl_ref_extent(pl_ref ref, unsigned dimension);
@@ -284,7 +288,7 @@ void pl_fill(pl_ref o, uint32_t value);
 int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n);
 void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n);
 #define pl_get(ref_, ...) pl_get_at((ref_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
-#define pl_put(ref_, value_, ...) \
+#define pl_put(ref_, value_, ...)                                                                            \
   pl_put_at((ref_), (value_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
 
 /* A copy between any spaces but ACC. From pl_start() to pl_wait() neither side may be touched. */
@@ -313,7 +317,9 @@ void pl_semaphore_wait(pl_ref semaphore, uint32_t amount);
 uint32_t pl_semaphore_read(pl_ref semaphore);
 
 /* Smallest integer >= a / b; b > 0. */
-static inline int32_t pl_cdiv(int32_t a, int32_t b) { return (a + b - 1) / b; }
+static inline int32_t pl_cdiv(int32_t a, int32_t b) {
+  return (a + b - 1) / b;
+}
 
 /* ---- the running kernel: the part of its context that inline functions need ---- */
 
@@ -338,27 +344,29 @@ register struct pl_context_head *pl_running __asm__("tp");
 pl_ref pl_no_operand(const char *kind, int n, uint32_t count);
 int32_t pl_no_axis(int axis);
 
-static inline pl_ref pl_ref_of(struct pl_view *const *list, uint32_t count, int n, const char *kind)
-{
+static inline pl_ref pl_ref_of(struct pl_view *const *list, uint32_t count, int n, const char *kind) {
   if ((uint32_t)n >= count)
     return pl_no_operand(kind, n, count);
   return (pl_ref){list[n], ((const struct pl_view_head *)list[n])->generation};
 }
 
-static inline pl_ref pl_input(int n) { return pl_ref_of(pl_running->input, pl_running->inputs, n, "input"); }
-static inline pl_ref pl_output(int n) { return pl_ref_of(pl_running->output, pl_running->outputs, n, "output"); }
-static inline pl_ref pl_scratch(int n)
-{
+static inline pl_ref pl_input(int n) {
+  return pl_ref_of(pl_running->input, pl_running->inputs, n, "input");
+}
+static inline pl_ref pl_output(int n) {
+  return pl_ref_of(pl_running->output, pl_running->outputs, n, "output");
+}
+static inline pl_ref pl_scratch(int n) {
   return pl_ref_of(pl_running->scratch, pl_running->scratches, n, "scratch");
 }
-static inline int32_t pl_program_id(int axis)
-{
+static inline int32_t pl_program_id(int axis) {
   return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.id[axis] : pl_no_axis(axis);
 }
-static inline int32_t pl_num_programs(int axis)
-{
+static inline int32_t pl_num_programs(int axis) {
   return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.extent[axis] : pl_no_axis(axis);
 }
-static inline void *pl_user(void) { return pl_running->grid.user; }
+static inline void *pl_user(void) {
+  return pl_running->grid.user;
+}
 
 #endif

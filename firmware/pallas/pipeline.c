@@ -20,8 +20,7 @@
 
 #define HOT static inline __attribute__((always_inline))
 
-static PL_COLD void fail_block_index(const struct pl_operand *op, const pl_grid *at)
-{
+static PL_COLD void fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   char block[64], shape[64], index[64];
   int32_t values[PL_MAX_RANK], blocks[PL_MAX_RANK], array[PL_MAX_RANK];
   bool elements = true; /* would every index be right if it were an element offset? */
@@ -46,8 +45,7 @@ static PL_COLD void fail_block_index(const struct pl_operand *op, const pl_grid 
 }
 
 /* Remembers that an output's block begins a run; false if it was left before. */
-static bool visit(struct pl_operand *op)
-{
+static bool visit(struct pl_operand *op) {
   uint32_t block = 0;
   char text[64];
   int32_t index[PL_MAX_RANK];
@@ -70,10 +68,11 @@ static bool visit(struct pl_operand *op)
     return true;
   }
   pl_shape_text(index, op->rank, text);
-  pl_fail_operand(PL_ERROR_REVISIT, op,
-                  "block %s comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
-                  "ascending order can be checked",
-                  text, PL_MAX_REVISIT_BLOCKS);
+  pl_fail_operand(
+      PL_ERROR_REVISIT, op,
+      "block %s comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
+      "ascending order can be checked",
+      text, PL_MAX_REVISIT_BLOCKS);
   return false;
 }
 
@@ -81,8 +80,7 @@ static bool visit(struct pl_operand *op)
  * Evaluates the map at the cursor. True if the block is another one than before; op->address and
  * op->ragged then describe it. A bad index is an error and no change.
  */
-HOT bool evaluate(struct pl_operand *op, unsigned rank)
-{
+HOT bool evaluate(struct pl_operand *op, unsigned rank) {
   const pl_grid *at = &op->cursor->grid;
   uint32_t difference = 0, address = op->base;
   bool ragged = false;
@@ -112,8 +110,7 @@ HOT bool evaluate(struct pl_operand *op, unsigned rank)
   return true;
 }
 
-HOT void fetch(struct pl_context *c, struct pl_operand *op)
-{
+HOT void fetch(struct pl_context *c, struct pl_operand *op) {
   struct pl_queue *q = op->queue;
   struct pl_buffer *buffer = op->fill;
 
@@ -132,8 +129,7 @@ HOT void fetch(struct pl_context *c, struct pl_operand *op)
   op->fill = buffer->next;
 }
 
-HOT void write_back(struct pl_context *c, struct pl_operand *op)
-{
+HOT void write_back(struct pl_context *c, struct pl_operand *op) {
   struct pl_queue *q = op->queue;
   struct pl_buffer *buffer = op->view.buffer;
   const struct pl_latch *latch = op->latch;
@@ -153,8 +149,7 @@ HOT void write_back(struct pl_context *c, struct pl_operand *op)
 }
 
 /* An output's block of a new run: where it will go. */
-HOT void latch_block(struct pl_operand *op)
-{
+HOT void latch_block(struct pl_operand *op) {
   struct pl_latch *latch = op->latch_fill->next;
   op->latch_fill = latch;
   latch->address = op->address;
@@ -165,8 +160,8 @@ HOT void latch_block(struct pl_operand *op)
   visit(op);
 }
 
-HOT void step_fetched(struct pl_context *c, struct pl_operand *op, bool shift, uint32_t generation, unsigned rank)
-{
+HOT void step_fetched(struct pl_context *c, struct pl_operand *op, bool shift, uint32_t generation,
+                      unsigned rank) {
   uint32_t pending = op->pending;
   if (shift) {
     if (pending & 1)
@@ -181,8 +176,7 @@ HOT void step_fetched(struct pl_context *c, struct pl_operand *op, bool shift, u
   op->pending = pending;
 }
 
-HOT void step_written(struct pl_operand *op, bool shift, uint32_t generation, unsigned rank)
-{
+HOT void step_written(struct pl_operand *op, bool shift, uint32_t generation, unsigned rank) {
   uint32_t pending = op->pending;
   if (shift) {
     if (pending & 1) {
@@ -200,8 +194,7 @@ HOT void step_written(struct pl_operand *op, bool shift, uint32_t generation, un
 }
 
 /* An input with one buffer, or an array used in place: what was evaluated a step ago begins now. */
-static void step_followed(struct pl_context *c, struct pl_operand *op, bool shift, uint32_t generation)
-{
+static void step_followed(struct pl_context *c, struct pl_operand *op, bool shift, uint32_t generation) {
   op->view.generation = generation;
   if (!shift || (op->pending & 1)) {
     if (op->kind == PL_OPERAND_BLOCKED)
@@ -215,8 +208,7 @@ static void step_followed(struct pl_context *c, struct pl_operand *op, bool shif
 }
 
 /* The start of a step; `shift` is false in step 0, whose runs begin before it. */
-HOT void begin_step(struct pl_context *c, struct pl_plan *plan, bool shift)
-{
+HOT void begin_step(struct pl_context *c, struct pl_plan *plan, bool shift) {
   const uint32_t generation = ++c->generation;
 
   for (struct pl_operand **p = plan->fetched, **end = p + plan->fetched_count; p != end; p++)
@@ -233,23 +225,20 @@ HOT void begin_step(struct pl_context *c, struct pl_plan *plan, bool shift)
     step_followed(c, plan->followed[i], shift, generation);
 }
 
-HOT void advance(pl_grid *grid)
-{
+HOT void advance(pl_grid *grid) {
   uint32_t d = grid->rank - 1;
   while (PL_UNLIKELY(++grid->id[d] == grid->extent[d]))
     grid->id[d--] = 0;
 }
 
-static void advance_cursors(struct pl_plan *plan)
-{
+static void advance_cursors(struct pl_plan *plan) {
   for (struct pl_cursor *cursor = plan->cursor, *end = cursor + plan->cursors; cursor != end; cursor++)
     if (cursor->left != 0 && --cursor->left != 0)
       advance(&cursor->grid);
 }
 
 /* Blocks that never change: fetched once, before everything else. */
-static void fetch_constant(struct pl_context *c, struct pl_plan *plan)
-{
+static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->inputs; i++) {
     struct pl_operand *op = &plan->operand[i];
     if (op->kind == PL_OPERAND_BLOCKED && !op->moves)
@@ -258,8 +247,7 @@ static void fetch_constant(struct pl_context *c, struct pl_plan *plan)
 }
 
 /* Block 0 of an operand, whose map (if any) must say so at the first position. */
-static void first_block(struct pl_operand *op, const pl_grid *origin)
-{
+static void first_block(struct pl_operand *op, const pl_grid *origin) {
   op->address = op->base;
   op->ragged = false;
   for (unsigned d = 0; d < op->rank; d++) {
@@ -275,11 +263,11 @@ static void first_block(struct pl_operand *op, const pl_grid *origin)
   }
 }
 
-static void reset_operand(struct pl_operand *op, const pl_grid *origin)
-{
+static void reset_operand(struct pl_operand *op, const pl_grid *origin) {
   op->pending = 0;
   op->copies = 0;
-  op->group.readers = op->output && op->kind == PL_OPERAND_BLOCKED ? 1u << PL_WRITE_BACK_QUEUE : 0;
+  if (op->output && op->kind == PL_OPERAND_BLOCKED)
+    op->group.readers |= 1u << PL_WRITE_BACK_QUEUE;
   op->highest = 0;
   for (uint32_t i = 0; i < op->visited_words; i++)
     op->visited[i] = 0;
@@ -296,18 +284,22 @@ static void reset_operand(struct pl_operand *op, const pl_grid *origin)
   }
 }
 
-static void reset_buffers(struct pl_context *c, struct pl_buffer *ring, uint32_t n)
-{
+/*
+ * An input's buffers have one writer for good, its channel: the hot path enters only the ticket. For the
+ * same reason a group's readers are kept from call to call: a remembered dot enters only its ticket.
+ */
+static void reset_buffers(struct pl_context *c, struct pl_buffer *ring, uint32_t n, uint32_t writer) {
   for (uint32_t i = 0; ring != NULL && i < n; i++) {
-    ring[i].writer = PL_NOBODY;
+    ring[i].writer = writer;
+    if (writer != PL_NOBODY)
+      ring[i].write_ticket = c->done[writer];
     for (unsigned r = 0; r < PL_QUEUES; r++)
       ring[i].read_ticket[r] = c->done[r];
   }
 }
 
 /* Everything that a call starts from; nothing of an earlier call is left. */
-static void reset(struct pl_context *c, struct pl_plan *plan)
-{
+static void reset(struct pl_context *c, struct pl_plan *plan) {
   const uint32_t generation = ++c->generation;
 
   c->head.grid = plan->grid;
@@ -319,14 +311,14 @@ static void reset(struct pl_context *c, struct pl_plan *plan)
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
     reset_operand(op, &c->head.grid);
-    reset_buffers(c, op->buffer, op->buffers);
+    reset_buffers(c, op->buffer, op->buffers,
+                  op->kind == PL_OPERAND_BLOCKED && !op->output ? op->queue->number : (uint32_t)PL_NOBODY);
     op->view.generation = generation;
   }
   for (uint32_t i = 0; i < plan->scratches; i++) {
     struct pl_scratch *s = &plan->scratch[i];
     s->view.generation = generation;
-    s->group.readers = 0;
-    reset_buffers(c, s->buffer, s->buffers);
+    reset_buffers(c, s->buffer, s->buffers, PL_NOBODY);
   }
   for (uint32_t i = PL_FIRST_SEMAPHORE; i < PL_FIRST_SEMAPHORE + plan->semaphores; i++) {
     c->semaphore[i].started = c->semaphore[i].waited = 0;
@@ -335,8 +327,7 @@ static void reset(struct pl_context *c, struct pl_plan *plan)
 }
 
 /* Steps 0 .. lead-1 of every operand, step by step. */
-static void prologue(struct pl_context *c, struct pl_plan *plan)
-{
+static void prologue(struct pl_context *c, struct pl_plan *plan) {
   uint32_t longest = 0;
 
   for (uint32_t i = 0; i < plan->cursors; i++)
@@ -379,8 +370,7 @@ static void prologue(struct pl_context *c, struct pl_plan *plan)
 }
 
 /* Outputs whose block never changed. */
-static void write_constant(struct pl_context *c, struct pl_plan *plan)
-{
+static void write_constant(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = plan->inputs; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
     if (op->kind == PL_OPERAND_BLOCKED && !op->moves)
@@ -388,13 +378,11 @@ static void write_constant(struct pl_context *c, struct pl_plan *plan)
   }
 }
 
-static inline void mark(struct pl_context *c, uint32_t kind, uint32_t value)
-{
+static inline void mark(struct pl_context *c, uint32_t kind, uint32_t value) {
   mmio_write32(c->mark, kind << TPU_REG_TRACE_MARK_KIND_SHIFT | value);
 }
 
-void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan)
-{
+void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   const uint32_t steps = plan->steps;
   void (*const body)(void) = c->kernel->body;
   uint32_t step = 0;

@@ -8,15 +8,16 @@
  */
 #include "internal.h"
 
-static _Alignas(16) uint8_t arena[PL_ARENA_BYTES * (sizeof(void *) / 4)]; /* pointers are what grows on a host */
+static _Alignas(
+    16) uint8_t arena[PL_ARENA_BYTES * (sizeof(void *) / 4)]; /* pointers are what grows on a host */
 static uint32_t arena_used;
 static struct pl_plan *plans;
 
-void *pl_arena_take(uint32_t bytes)
-{
+void *pl_arena_take(uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
   if (bytes > sizeof arena - arena_used) {
-    pl_fail(PL_ERROR_LIMIT, "the plan needs more than the %u bytes of PL_ARENA_BYTES", (unsigned)sizeof arena);
+    pl_fail(PL_ERROR_LIMIT, "the plan needs more than the %u bytes of PL_ARENA_BYTES",
+            (unsigned)sizeof arena);
     return NULL;
   }
   uint8_t *taken = arena + arena_used;
@@ -33,26 +34,25 @@ struct key {
   uint32_t count;
 };
 
-static inline void key_word(struct key *key, uint32_t word) { key->word[key->count++] = word; }
+static inline void key_word(struct key *key, uint32_t word) {
+  key->word[key->count++] = word;
+}
 
-static inline void key_pointer(struct key *key, uintptr_t pointer)
-{
+static inline void key_pointer(struct key *key, uintptr_t pointer) {
   key_word(key, (uint32_t)pointer);
 #if UINTPTR_MAX > UINT32_MAX
   key_word(key, (uint32_t)(pointer >> 32));
 #endif
 }
 
-static inline void key_extents(struct key *key, const int32_t *extent, uint32_t rank)
-{
+static inline void key_extents(struct key *key, const int32_t *extent, uint32_t rank) {
   if (rank > PL_MAX_GRID)
     rank = PL_MAX_GRID;
   for (uint32_t d = 0; d < rank; d++)
     key_word(key, (uint32_t)extent[d]);
 }
 
-static void key_operands(struct key *key, const pl_block_spec *const *specs, pl_arrays arrays)
-{
+static void key_operands(struct key *key, const pl_block_spec *const *specs, pl_arrays arrays) {
   for (uint32_t i = 0; i < arrays.count; i++) {
     const pl_block_spec *spec = specs[i];
     const pl_array *a = &arrays.array[i];
@@ -61,14 +61,14 @@ static void key_operands(struct key *key, const pl_block_spec *const *specs, pl_
       key_word(key, (uint32_t)spec->rank << 16 | (uint32_t)spec->space << 8 | spec->buffer_count);
       key_extents(key, spec->shape, spec->rank < PL_MAX_RANK ? spec->rank : PL_MAX_RANK);
     }
-    key_word(key, (uint32_t)a->rank << 16 | (uint32_t)a->space << 8 | a->dtype | (spec != NULL ? 1u << 31 : 0));
+    key_word(key,
+             (uint32_t)a->rank << 16 | (uint32_t)a->space << 8 | a->dtype | (spec != NULL ? 1u << 31 : 0));
     key_word(key, a->pitch);
     key_extents(key, a->shape, a->rank < PL_MAX_RANK ? a->rank : PL_MAX_RANK);
   }
 }
 
-static void key_of(struct key *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
-{
+static void key_of(struct key *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   key->count = 0;
   key_pointer(key, (uintptr_t)kernel->body);
   uint32_t semantics = 0;
@@ -86,8 +86,7 @@ static void key_of(struct key *key, const pl_kernel *kernel, pl_arrays args, pl_
   }
 }
 
-static bool same_key(const struct pl_plan *plan, const struct key *key)
-{
+static bool same_key(const struct pl_plan *plan, const struct key *key) {
   if (plan->key_words != key->count)
     return false;
   for (uint32_t i = 0; i < key->count; i++)
@@ -98,8 +97,7 @@ static bool same_key(const struct pl_plan *plan, const struct key *key)
 
 /* ---- making one ---- */
 
-static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel)
-{
+static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
   uint64_t steps = 1;
   bool arbitrary = false;
 
@@ -107,7 +105,8 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel)
   for (uint32_t d = 0; d < kernel->grid.rank; d++) {
     int32_t extent = kernel->grid.extent[d];
     if (extent <= 0)
-      return pl_fail(PL_ERROR_SPEC, "grid dimension %u has the static extent %d; PL_DYN() marks a run-time extent",
+      return pl_fail(PL_ERROR_SPEC,
+                     "grid dimension %u has the static extent %d; PL_DYN() marks a run-time extent",
                      (unsigned)d, (int)extent);
     plan->grid.extent[d] = extent & ~PL_DYN_FLAG;
     steps *= (uint32_t)plan->grid.extent[d];
@@ -116,20 +115,22 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel)
     if (kernel->dimension_semantics[d] == PL_ARBITRARY)
       arbitrary = true;
     else if (arbitrary)
-      return pl_fail(PL_ERROR_SPEC, "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
+      return pl_fail(PL_ERROR_SPEC,
+                     "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
                      (unsigned)d);
   }
   plan->steps = (uint32_t)steps;
   return PL_OK;
 }
 
-static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsigned index, const pl_scratch_spec *spec)
-{
+static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsigned index,
+                              const pl_scratch_spec *spec) {
   struct pl_view *v = &s->view;
   uint64_t rows = 1;
 
   if (spec->space < PL_VMEM || spec->space > PL_SEMAPHORE)
-    return pl_fail(PL_ERROR_SPEC, "scratch %u: space %s is not on the chip", index, pl_space_name(spec->space));
+    return pl_fail(PL_ERROR_SPEC, "scratch %u: space %s is not on the chip", index,
+                   pl_space_name(spec->space));
   if (spec->shape.rank > PL_MAX_RANK || pl_dtype_bytes(spec->dtype) == 0)
     return pl_fail(PL_ERROR_SPEC, "scratch %u: rank %u (PL_MAX_RANK is %d), dtype %u", index,
                    (unsigned)spec->shape.rank, PL_MAX_RANK, (unsigned)spec->dtype);
@@ -175,8 +176,7 @@ static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsign
 }
 
 /* The position that runs `lead` steps ahead; operands with the same lead share it. */
-static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead)
-{
+static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
   for (uint32_t i = 0; i < plan->cursors; i++)
     if (plan->cursor[i].lead == lead)
       return &plan->cursor[i];
@@ -186,8 +186,7 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead)
 }
 
 /* Sorts moving operands by what a step does with them, and gives inputs their channels. */
-static pl_status plan_movement(struct pl_plan *plan)
-{
+static pl_status plan_movement(struct pl_plan *plan) {
   struct pl_context *c = &pl_context;
   const uint32_t operands = plan->inputs + plan->outputs;
   uint32_t channel = 0;
@@ -223,8 +222,7 @@ static pl_status plan_movement(struct pl_plan *plan)
 }
 
 static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
-                           const struct key *key)
-{
+                           const struct key *key) {
   struct pl_context *c = &pl_context;
   uint32_t *words;
 
@@ -260,12 +258,12 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
   return plan_movement(plan);
 }
 
-static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
-{
+static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   if (kernel->body == NULL)
     return pl_fail(PL_ERROR_ARGUMENT, "there is no body");
   if (kernel->grid.rank > PL_MAX_GRID)
-    return pl_fail(PL_ERROR_LIMIT, "a grid of rank %u; PL_MAX_GRID is %d", (unsigned)kernel->grid.rank, PL_MAX_GRID);
+    return pl_fail(PL_ERROR_LIMIT, "a grid of rank %u; PL_MAX_GRID is %d", (unsigned)kernel->grid.rank,
+                   PL_MAX_GRID);
   if (args.count + results.count > PL_MAX_OPERANDS)
     return pl_fail(PL_ERROR_LIMIT, "%u inputs and outputs; PL_MAX_OPERANDS is %d",
                    (unsigned)(args.count + results.count), PL_MAX_OPERANDS);
@@ -276,8 +274,7 @@ static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays
   return PL_OK;
 }
 
-static bool fits(const struct pl_plan *plan)
-{
+static bool fits(const struct pl_plan *plan) {
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     if (plan->used[space] > pl_plan_space(space))
       return false;
@@ -285,8 +282,7 @@ static bool fits(const struct pl_plan *plan)
 }
 
 pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
-                       struct pl_plan **found)
-{
+                       struct pl_plan **found) {
   struct key key;
 
   c->stats.cached = true;

@@ -3,18 +3,18 @@
 #include "internal.h"
 
 /* Address of an element in the scalar core's map; 0 with a sticky error. */
-static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who)
-{
+static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who) {
   uint32_t offset;
   char name[24], shape[64];
 
   if (v->space != PL_SMEM && v->space != PL_VMEM) {
-    pl_fail(PL_ERROR_REF, "%s: %s is in %s; scalars are in SMEM or VMEM, use a copy", who, pl_view_name(v, name),
-            pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%s: %s is in %s; scalars are in SMEM or VMEM, use a copy", who,
+            pl_view_name(v, name), pl_space_name(v->space));
     return 0;
   }
   if (n != v->rank) {
-    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %s of rank %u", who, n, pl_view_name(v, name), (unsigned)v->rank);
+    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %s of rank %u", who, n, pl_view_name(v, name),
+            (unsigned)v->rank);
     return 0;
   }
   offset = v->buffer->address + v->offset;
@@ -30,15 +30,15 @@ static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned
   return (uintptr_t)PEPLOS_TPU_BASE + (v->space == PL_SMEM ? TPU_WINDOW_SMEM : TPU_WINDOW_VMEM) + offset;
 }
 
-int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n)
-{
+int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *v = pl_use(c, ref);
 
   if (v == NULL)
     return 0;
   const uintptr_t address = element(v, index, n, "pl_get");
-  if (address == 0 || (v->buffer->writer != PL_NOBODY && !pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket)))
+  if (address == 0 ||
+      (v->buffer->writer != PL_NOBODY && !pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket)))
     return 0;
   switch (v->dtype) {
   case PL_BF16:
@@ -53,15 +53,13 @@ int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n)
 }
 
 /* f32 bits to bf16 bits, nearest even; NaN stays NaN. */
-static uint16_t to_bf16(uint32_t bits)
-{
+static uint16_t to_bf16(uint32_t bits) {
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return 0x7fc0;
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n)
-{
+void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *v = pl_use(c, ref);
   struct pl_deps deps = {0};

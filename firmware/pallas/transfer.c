@@ -7,8 +7,7 @@ struct outer {
   int32_t hbm_stride, chip_stride;
 };
 
-static int32_t hbm_stride(const struct pl_operand *op, unsigned d)
-{
+static int32_t hbm_stride(const struct pl_operand *op, unsigned d) {
   return (int32_t)(op->dim[d].stride / (uint32_t)op->dim[d].block);
 }
 
@@ -16,8 +15,7 @@ static int32_t hbm_stride(const struct pl_operand *op, unsigned d)
  * The interior block: dimensions that lie gapless behind one another on both sides become one, so that
  * rows are long and three outer dimensions are enough.
  */
-pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array)
-{
+pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array) {
   struct pl_transfer *t = &op->transfer;
   struct outer outer[PL_MAX_RANK];
   unsigned n = 0, plain = 0;
@@ -41,7 +39,8 @@ pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array)
       outer[n++] = o;
   }
   if (n > 3 || (ragged && plain > 3))
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "a block of more than %d dimensions of more than one row", 3);
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
+                           "a block of more than %d dimensions of more than one row", 3);
   for (unsigned i = 0; i < 3; i++) {
     if (i < n && outer[i].count > 0xffff)
       return pl_fail_operand(PL_ERROR_LIMIT, op, "a block with %u rows in one dimension; 65535 is the most",
@@ -57,8 +56,7 @@ pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array)
   return PL_OK;
 }
 
-static void stage_words(const struct pl_operand *op, const struct pl_transfer *t)
-{
+static void stage_words(const struct pl_operand *op, const struct pl_transfer *t) {
   uintptr_t base = op->queue->base;
   const unsigned hbm = op->output ? TPU_DMA_DST_STRIDE(0) : TPU_DMA_SRC_STRIDE(0);
   const unsigned chip = op->output ? TPU_DMA_SRC_STRIDE(0) : TPU_DMA_DST_STRIDE(0);
@@ -77,8 +75,7 @@ static void stage_words(const struct pl_operand *op, const struct pl_transfer *t
  * A block at the edge: an input copies the valid part and fills the rest with zero, an output writes
  * the valid part only.
  */
-static void stage_ragged(const struct pl_operand *op, const int32_t *index)
-{
+static void stage_ragged(const struct pl_operand *op, const int32_t *index) {
   struct pl_transfer t = {.mode = op->transfer.mode};
   const uint32_t bytes = pl_dtype_bytes(op->dtype);
   uint32_t count[3] = {1, 1, 1}, valid[3] = {1, 1, 1}, row = 0, valid_row = 0;
@@ -113,14 +110,15 @@ static void stage_ragged(const struct pl_operand *op, const int32_t *index)
   stage_words(op, &t);
 }
 
-static bool one_bit(uint32_t mask) { return (mask & (mask - 1)) == 0; }
+static bool one_bit(uint32_t mask) {
+  return (mask & (mask - 1)) == 0;
+}
 
 /*
  * After this the operand owns the channel's words, and as long as its buffers are read by one queue
  * only, the next fetch can take the hot path: its one wait is then staged.
  */
-static void own_channel(struct pl_operand *op, uint32_t queues)
-{
+static void own_channel(struct pl_operand *op, uint32_t queues) {
   if (!one_bit(queues)) {
     op->queue->owner = NULL;
     return;
@@ -131,8 +129,7 @@ static void own_channel(struct pl_operand *op, uint32_t queues)
   op->queue->owner = op;
 }
 
-bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op)
-{
+bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};
@@ -158,8 +155,7 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op)
   return true;
 }
 
-bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch)
-{
+bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch) {
   struct pl_buffer *buffer = op->view.buffer;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};

@@ -55,30 +55,35 @@ struct program {
 
 /* Registers: a group has seven of its own from 4 on, 0..3 are for all. */
 enum { V_ROW = 0, V_ZERO = 1, V_BEST = 2, V_INDEX = 3 };
-static unsigned v_source(unsigned group, unsigned source) { return 4 + 7 * group + source; }
-static unsigned v_result(unsigned group) { return 4 + 7 * group + 2; }
+static unsigned v_source(unsigned group, unsigned source) {
+  return 4 + 7 * group + source;
+}
+static unsigned v_result(unsigned group) {
+  return 4 + 7 * group + 2;
+}
 
-static bool is_float(unsigned dtype) { return dtype == PL_F32 || dtype == PL_BF16; }
+static bool is_float(unsigned dtype) {
+  return dtype == PL_F32 || dtype == PL_BF16;
+}
 
-static void emit(struct program *p, uint64_t word)
-{
+static void emit(struct program *p, uint64_t word) {
   if (p->count < MAX_INSTRUCTIONS)
     p->word[p->count] = word;
   p->count++;
 }
 
-static enum tpu_vmem_dtype memory_dtype(unsigned dtype)
-{
-  static const uint8_t map[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_INT8,
-                                TPU_VMEM_DTYPE_UINT8};
+static enum tpu_vmem_dtype memory_dtype(unsigned dtype) {
+  static const uint8_t map[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32,
+                                TPU_VMEM_DTYPE_INT8, TPU_VMEM_DTYPE_UINT8};
   return (enum tpu_vmem_dtype)map[dtype];
 }
 
-static bool one_register(const struct side *side) { return side->acc || side->broadcast == ROW || side->broadcast == ELEMENT; }
+static bool one_register(const struct side *side) {
+  return side->acc || side->broadcast == ROW || side->broadcast == ELEMENT;
+}
 
 static struct tpu_vasm_memory memory_of(const struct program *p, const struct signature *s, unsigned operand,
-                                        unsigned group)
-{
+                                        unsigned group) {
   const struct side *side = &s->side[operand];
   struct tpu_vasm_memory m = {
       .areg = p->areg[operand] + (one_register(side) ? 0u : group),
@@ -94,8 +99,7 @@ static struct tpu_vasm_memory memory_of(const struct program *p, const struct si
 }
 
 /* Int to a narrower int: wrap, as a cast does; the store would saturate. */
-static void emit_wrap(struct program *p, unsigned v, unsigned dtype, unsigned from)
-{
+static void emit_wrap(struct program *p, unsigned v, unsigned dtype, unsigned from) {
   if (dtype == PL_INT8 && from != PL_INT8) {
     emit(p, tpu_vasm_op(TPU_VOP_SHL, v, TPU_V(v), TPU_S(1), TPU_V(0)));
     emit(p, tpu_vasm_op(TPU_VOP_SAR, v, TPU_V(v), TPU_S(1), TPU_V(0)));
@@ -105,8 +109,7 @@ static void emit_wrap(struct program *p, unsigned v, unsigned dtype, unsigned fr
 }
 
 /* Converts the register of a source to the register type of the result. */
-static void emit_convert(struct program *p, unsigned vd, unsigned v, unsigned to, unsigned from)
-{
+static void emit_convert(struct program *p, unsigned vd, unsigned v, unsigned to, unsigned from) {
   if (is_float(from) && !is_float(to))
     emit(p, tpu_vasm_op(TPU_VOP_F2I_RTZ, vd, TPU_V(v), TPU_V(0), TPU_V(0)));
   else if (!is_float(from) && is_float(to))
@@ -115,8 +118,7 @@ static void emit_convert(struct program *p, unsigned vd, unsigned v, unsigned to
     emit(p, tpu_vasm_op(TPU_VOP_MOV, vd, TPU_V(v), TPU_V(0), TPU_V(0)));
 }
 
-static void emit_load(struct program *p, const struct signature *s, unsigned group)
-{
+static void emit_load(struct program *p, const struct signature *s, unsigned group) {
   for (unsigned i = 0; i < s->sources; i++) {
     const unsigned b = s->side[1 + i].broadcast;
     if (b == FULL || b == COLUMN)
@@ -125,8 +127,7 @@ static void emit_load(struct program *p, const struct signature *s, unsigned gro
 }
 
 /* Computes a group's result; returns the operand that is stored. */
-static tpu_vasm_source emit_compute(struct program *p, const struct signature *s, unsigned group)
-{
+static tpu_vasm_source emit_compute(struct program *p, const struct signature *s, unsigned group) {
   const struct side *result = &s->side[0], *x = &s->side[1], *b = &s->side[2];
   const unsigned v = v_result(group), vx = v_source(group, 0);
   const unsigned vb = b->broadcast == ROW || b->broadcast == ELEMENT ? V_ROW : v_source(group, 1);
@@ -157,8 +158,7 @@ static tpu_vasm_source emit_compute(struct program *p, const struct signature *s
   return TPU_V(at);
 }
 
-static void emit_elementwise(struct program *p, const struct signature *s)
-{
+static void emit_elementwise(struct program *p, const struct signature *s) {
   if (s->operation == OP_RELU || s->operation == OP_BIAS_RELU)
     emit(p, tpu_vasm_const(V_ZERO, 0));
   const uint32_t loop0 = p->count;
@@ -190,8 +190,7 @@ static void emit_elementwise(struct program *p, const struct signature *s)
  * it is greater, or if it is NaN and none was before. The index is stored with every tile, the last
  * one stays.
  */
-static void emit_argmax(struct program *p, const struct signature *s)
-{
+static void emit_argmax(struct program *p, const struct signature *s) {
   enum { V_X = 4, V_MAX, V_AT, V_TAKE, V_NAN, V_WAS, V_BASE };
   const bool real = is_float(s->side[1].dtype);
   struct tpu_vasm_memory load = memory_of(p, s, 1, 0), store = memory_of(p, s, 0, 0);
@@ -236,8 +235,7 @@ static struct {
 static uint32_t loaded_count, loaded_words;
 static uint32_t loaded_generation = 1; /* records of another generation are stale */
 
-static bool same_signature(const struct signature *a, const struct signature *b)
-{
+static bool same_signature(const struct signature *a, const struct signature *b) {
   if (a->operation != b->operation || a->groups != b->groups || a->sources != b->sources)
     return false;
   for (unsigned i = 0; i <= a->sources; i++)
@@ -248,8 +246,7 @@ static bool same_signature(const struct signature *a, const struct signature *b)
 }
 
 /* Gives operands their address registers; the groups are as many as the eight registers allow. */
-static void assign_registers(struct signature *s, struct program *p, uint32_t row_groups)
-{
+static void assign_registers(struct signature *s, struct program *p, uint32_t row_groups) {
   const unsigned most = s->operation == OP_ARGMAX || row_groups < 2 ? 1 : row_groups < 4 ? 2 : 4;
   for (s->groups = (uint8_t)most;; s->groups /= 2) {
     p->aregs = 0;
@@ -263,8 +260,8 @@ static void assign_registers(struct signature *s, struct program *p, uint32_t ro
 }
 
 /* Finds or loads the program; false with a sticky error if that is not possible. */
-static bool load_program(struct pl_context *c, const struct signature *s, struct program *p, uint32_t *entry)
-{
+static bool load_program(struct pl_context *c, const struct signature *s, struct program *p,
+                         uint32_t *entry) {
   for (uint32_t i = 0; i < loaded_count; i++)
     if (same_signature(&loaded[i].signature, s)) {
       *entry = loaded[i].entry;
@@ -277,8 +274,8 @@ static bool load_program(struct pl_context *c, const struct signature *s, struct
     emit_elementwise(p, s);
   const uint32_t room = c->params.value[TPU_PARAM_VPU_PROGRAM];
   if (p->count > MAX_INSTRUCTIONS || p->count > room) {
-    pl_fail(PL_ERROR_UNSUPPORTED, "a vector program of %u instructions; there is room for %u", (unsigned)p->count,
-            (unsigned)(room < MAX_INSTRUCTIONS ? room : MAX_INSTRUCTIONS));
+    pl_fail(PL_ERROR_UNSUPPORTED, "a vector program of %u instructions; there is room for %u",
+            (unsigned)p->count, (unsigned)(room < MAX_INSTRUCTIONS ? room : MAX_INSTRUCTIONS));
     return false;
   }
   if (loaded_count == PL_MAX_PROGRAMS || p->count > room - loaded_words) {
@@ -303,8 +300,7 @@ struct plane {
   int32_t rows, columns, pitch;
 };
 
-static bool plane_of(const struct pl_view *v, struct plane *plane)
-{
+static bool plane_of(const struct pl_view *v, struct plane *plane) {
   plane->columns = v->rank > 0 ? v->shape[v->rank - 1] : 1;
   plane->rows = 1;
   plane->pitch = v->rank > 1 ? v->stride[v->rank - 2] : 0;
@@ -318,14 +314,12 @@ static bool plane_of(const struct pl_view *v, struct plane *plane)
   return plane->rows > 0 && plane->columns > 0;
 }
 
-static const char *operation_name(unsigned operation)
-{
+static const char *operation_name(unsigned operation) {
   static const char *const names[] = {"?", "pl_copy", "pl_add", "pl_relu", "pl_relu", "pl_fill", "pl_argmax"};
   return names[operation];
 }
 
-static pl_status check_ref(unsigned operation, const struct pl_view *v, bool written, struct plane *plane)
-{
+static pl_status check_ref(unsigned operation, const struct pl_view *v, bool written, struct plane *plane) {
   const uint32_t row = pl_context.lanes * pl_dtype_bytes(v->dtype);
   char name[24];
 
@@ -343,8 +337,7 @@ static pl_status check_ref(unsigned operation, const struct pl_view *v, bool wri
   return PL_OK;
 }
 
-static pl_status fail_shapes(unsigned operation, const struct pl_view *result, const struct pl_view *source)
-{
+static pl_status fail_shapes(unsigned operation, const struct pl_view *result, const struct pl_view *source) {
   char a[64], b[64];
   pl_shape_text(source->shape, source->rank, a);
   pl_shape_text(result->shape, result->rank, b);
@@ -362,9 +355,8 @@ struct call {
   uint32_t scalar;
 };
 
-static void set_address(struct pl_vector_record *r, unsigned areg, unsigned operand, uint32_t offset, int32_t pitch,
-                        int32_t stride0, int32_t stride1)
-{
+static void set_address(struct pl_vector_record *r, unsigned areg, unsigned operand, uint32_t offset,
+                        int32_t pitch, int32_t stride0, int32_t stride1) {
   r->operand[areg] = (uint8_t)operand;
   r->offset[areg] = offset;
   r->pitch[areg] = pitch;
@@ -373,14 +365,12 @@ static void set_address(struct pl_vector_record *r, unsigned areg, unsigned oper
   r->stride[areg][2] = 0;
 }
 
-static int32_t tile_step(const struct pl_view *v)
-{
+static int32_t tile_step(const struct pl_view *v) {
   return v->space == PL_ACC ? (int32_t)v->pitch : (int32_t)(pl_context.lanes * pl_dtype_bytes(v->dtype));
 }
 
-static void describe_elementwise(struct pl_vector_record *r, const struct call *call, const struct signature *s,
-                                 const struct program *p)
-{
+static void describe_elementwise(struct pl_vector_record *r, const struct call *call,
+                                 const struct signature *s, const struct program *p) {
   const struct plane *o = &call->plane[0];
   const uint32_t lanes = pl_context.lanes, step = 8u * s->groups;
   const int32_t passes = (int32_t)(((uint32_t)o->rows + step - 1) / step);
@@ -391,7 +381,8 @@ static void describe_elementwise(struct pl_vector_record *r, const struct call *
             (uint32_t)s->groups << TPU_VPU_EDGE_ROW_STEP_SHIFT | 1u << TPU_VPU_EDGE_COL_STEP_SHIFT;
   for (unsigned i = 0; i <= s->sources; i++) {
     const struct side *side = &s->side[i];
-    const int32_t pitch = call->plane[i].pitch, down = (int32_t)step * pitch, across = tile_step(call->view[i]);
+    const int32_t pitch = call->plane[i].pitch, down = (int32_t)step * pitch,
+                  across = tile_step(call->view[i]);
     switch (side->broadcast) {
     case ROW:
       set_address(r, p->areg[i], i, 0, 0, across, 0);
@@ -407,11 +398,11 @@ static void describe_elementwise(struct pl_vector_record *r, const struct call *
   }
 }
 
-static void describe_argmax(struct pl_vector_record *r, const struct call *call, const struct program *p)
-{
+static void describe_argmax(struct pl_vector_record *r, const struct call *call, const struct program *p) {
   const struct plane *x = &call->plane[1], *o = &call->plane[0];
   const uint32_t lanes = pl_context.lanes;
-  const int32_t tiles = (int32_t)(((uint32_t)x->columns + lanes - 1) / lanes), across = tile_step(call->view[1]);
+  const int32_t tiles = (int32_t)(((uint32_t)x->columns + lanes - 1) / lanes),
+                across = tile_step(call->view[1]);
   /* One index a row: down a column, or along a row. */
   const int32_t next = o->rows == x->rows && o->columns == 1 ? o->pitch : (int32_t)sizeof(int32_t);
 
@@ -426,8 +417,7 @@ static void describe_argmax(struct pl_vector_record *r, const struct call *call,
 }
 
 static bool make_record(struct pl_context *c, struct pl_vector_record *r, const struct call *call,
-                        struct signature *s)
-{
+                        struct signature *s) {
   struct program p;
 
   s->operation = (uint8_t)call->operation;
@@ -450,8 +440,8 @@ static bool make_record(struct pl_context *c, struct pl_vector_record *r, const 
   return true;
 }
 
-static void stage_record(const struct pl_context *c, const struct pl_queue *q, const struct pl_vector_record *r)
-{
+static void stage_record(const struct pl_context *c, const struct pl_queue *q,
+                         const struct pl_vector_record *r) {
   tpu_queue_put(q->base, TPU_VPU_ENTRY, r->entry);
   tpu_queue_put(q->base, TPU_VPU_LOOP(0), r->loop[0]);
   tpu_queue_put(q->base, TPU_VPU_LOOP(1), r->loop[1]);
@@ -468,8 +458,7 @@ static void stage_record(const struct pl_context *c, const struct pl_queue *q, c
   }
 }
 
-static void queue_command(struct pl_context *c, const struct call *call, const struct pl_vector_record *r)
-{
+static void queue_command(struct pl_context *c, const struct call *call, const struct pl_vector_record *r) {
   struct pl_queue *q = &c->queue[TPU_QUEUE_VPU];
   struct pl_view *const result = call->view[0];
   struct pl_buffer *sources[PL_VECTOR_SOURCES];
@@ -504,8 +493,7 @@ static void queue_command(struct pl_context *c, const struct call *call, const s
     pl_has_read(result->buffer, q);
 }
 
-static bool record_fits(const struct pl_vector_record *r, const struct call *call)
-{
+static bool record_fits(const struct pl_vector_record *r, const struct call *call) {
   if (r->operation != call->operation || r->programs != loaded_generation)
     return false;
   for (unsigned i = 0; i < call->sources; i++)
@@ -514,12 +502,12 @@ static bool record_fits(const struct pl_vector_record *r, const struct call *cal
   return true;
 }
 
-static void run(struct pl_context *c, struct call *call, struct signature *s)
-{
+static void run(struct pl_context *c, struct call *call, struct signature *s) {
   struct pl_vector_record local, *r = call->view[0]->vector;
 
   if (!c->params.value[TPU_PARAM_VPU_PRESENT]) {
-    pl_fail(PL_ERROR_UNSUPPORTED, "%s: this configuration has no vector unit", operation_name(call->operation));
+    pl_fail(PL_ERROR_UNSUPPORTED, "%s: this configuration has no vector unit",
+            operation_name(call->operation));
     return;
   }
   for (unsigned i = 0; i <= call->sources; i++) {
@@ -537,8 +525,7 @@ static void run(struct pl_context *c, struct call *call, struct signature *s)
 }
 
 /* Sources of an elementwise operation: the first has the result's shape, a second one may be narrower. */
-static pl_status check_elementwise(struct call *call, struct signature *s)
-{
+static pl_status check_elementwise(struct call *call, struct signature *s) {
   for (unsigned i = 0; i <= call->sources; i++)
     if (check_ref(call->operation, call->view[i], i == 0, &call->plane[i]) != PL_OK)
       return pl_context.status;
@@ -561,8 +548,7 @@ static pl_status check_elementwise(struct call *call, struct signature *s)
   return PL_OK;
 }
 
-static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b)
-{
+static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b) {
   struct pl_context *c = pl_self();
   struct call call = {.operation = operation, .sources = b != NULL ? 2 : 1};
   struct signature s = {0};
@@ -582,18 +568,18 @@ static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b)
   run(c, &call, &s);
 }
 
-void pl_add(pl_ref o, pl_ref a, pl_ref b) { elementwise(OP_ADD, o, a, &b); }
+void pl_add(pl_ref o, pl_ref a, pl_ref b) {
+  elementwise(OP_ADD, o, a, &b);
+}
 
-void pl_relu(pl_ref o, pl_ref x, pl_ref bias)
-{
+void pl_relu(pl_ref o, pl_ref x, pl_ref bias) {
   if (bias.view == &pl_nothing)
     elementwise(OP_RELU, o, x, NULL);
   else
     elementwise(OP_BIAS_RELU, o, x, &bias);
 }
 
-void pl_copy(pl_ref o, pl_ref x)
-{
+void pl_copy(pl_ref o, pl_ref x) {
   struct pl_context *c = pl_self();
   struct pl_view *dst = pl_use(c, o), *src = pl_use(c, x);
 
@@ -605,8 +591,7 @@ void pl_copy(pl_ref o, pl_ref x)
     pl_sync_copy(x, o);
 }
 
-void pl_fill(pl_ref o, uint32_t value)
-{
+void pl_fill(pl_ref o, uint32_t value) {
   struct pl_context *c = pl_self();
   struct call call = {.operation = OP_FILL, .scalar = value};
   struct signature s = {0};
@@ -616,8 +601,7 @@ void pl_fill(pl_ref o, uint32_t value)
     run(c, &call, &s);
 }
 
-void pl_argmax(pl_ref o, pl_ref x)
-{
+void pl_argmax(pl_ref o, pl_ref x) {
   struct pl_context *c = pl_self();
   struct call call = {.operation = OP_ARGMAX, .sources = 1};
   struct signature s = {0};
@@ -632,7 +616,8 @@ void pl_argmax(pl_ref o, pl_ref x)
   const struct plane *to = &call.plane[0], *from = &call.plane[1];
   if (call.view[0]->dtype != PL_INT32 || call.view[0]->space != PL_VMEM ||
       !((to->rows == from->rows && to->columns == 1) || (to->rows == 1 && to->columns == from->rows))) {
-    pl_fail(PL_ERROR_SHAPE, "pl_argmax: the result must be int32 in VMEM with one element for each of %d rows",
+    pl_fail(PL_ERROR_SHAPE,
+            "pl_argmax: the result must be int32 in VMEM with one element for each of %d rows",
             (int)from->rows);
     return;
   }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tiled matrix product, output-stationary: o[M,N] = x[M,K] . y[K,N], accumulated over K in ACC.
+ *
+ * bf16 x bf16 with f32 accumulation into bf16 or f32; int8 x int8 with int32 accumulation into int32.
+ * HBM traffic: x once per column of blocks, y once per row of blocks, o once.
+ */
+#ifndef KERNELS_MATMUL_H
+#define KERNELS_MATMUL_H
+
+#include "pallas.h"
+
+/* Block shape and buffers of the inputs and the output (0: 2). */
+struct matmul_blocks {
+  int32_t m, n, k;
+  uint8_t buffers;
+};
+
+/*
+ * Arrays in HBM (or on the chip: then used in place), row-major. PL_ERROR_SHAPE if the shapes or
+ * dtypes do not fit; other errors as pl_call().
+ */
+pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_blocks *blocks);
+
+#endif

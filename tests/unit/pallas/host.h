@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scalar core's side of a TPU model, for running the kernel runtime on the host: registers and
+ * windows go to a model library, HBM is memory of this process, and time passes with every access.
+ */
+#ifndef TESTS_UNIT_PALLAS_HOST_H
+#define TESTS_UNIT_PALLAS_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host_options {
+  const char *library; /* path of libtpu_func.so or libtpu_rtl.so */
+  const char *config;  /* named configuration */
+  const char *timing;  /* cycle, eager, late, random */
+  uint32_t seed;
+  uint32_t access_cycles; /* cycles between two accesses of the scalar core: 0 .. this, seeded */
+  uint32_t trace_records; /* 0: no trace */
+};
+
+/* Opens the one device; ends the program with a message if that fails. */
+void host_open(const struct host_options *options);
+void host_close(void);
+uint8_t *host_hbm(void);
+uint64_t host_cycle(void);
+/* Reads back what the program wrote, past the windows. memory: TPU_SPACE_*. */
+void host_peek(unsigned memory, uint32_t address, void *data, uint32_t n);
+/* Lines that the model logged (guest errors and the like) since the last call. */
+unsigned host_logged(void);
+/* Trace records so far; the array belongs to the host. */
+const void *host_trace(uint32_t *count);
+
+#endif

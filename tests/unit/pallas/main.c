@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel runtime on the host, against a model library: one process a device.
+ *
+ *   test_pallas [library=PATH] [config=NAME] [timing=NAME] [seed=N] [access=N] [cases=N]
+ */
+#include "suite.h"
+
+#include "tpu_configs.h"
+
+#include <math.h>
+#include <string.h>
+
+struct suite suite;
+
+bool suite_check(bool ok, const char *format, ...) {
+  char text[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+#undef check
+  return check(ok, "%s", text);
+#define check suite_check
+}
+
+static uint32_t next_offset = 4096;
+
+pl_array suite_array(pl_dtype dtype, pl_shape shape) {
+  pl_array a = pl_hbm_array(next_offset, dtype, shape);
+  /* A gap behind every array, so that a write past its end shows. */
+  next_offset += (pl_array_bytes(&a) + 255) / 64 * 64;
+  memset(pl_hbm_pointer(&a), 0xa5, pl_array_bytes(&a) + 64);
+  return a;
+}
+
+void suite_release(void) {
+  next_offset = 4096;
+}
+
+uint32_t suite_elements(const pl_array *array) {
+  return pl_array_bytes(array) / pl_dtype_bytes(array->dtype);
+}
+
+double suite_get(const pl_array *array, uint32_t i) {
+  const uint8_t *p = (const uint8_t *)pl_hbm_pointer(array) + (size_t)i * pl_dtype_bytes(array->dtype);
+  uint32_t bits = 0;
+  float f;
+  memcpy(&bits, p, pl_dtype_bytes(array->dtype));
+  switch (array->dtype) {
+  case PL_BF16:
+    bits <<= 16;
+    /* fall through */
+  case PL_F32:
+    memcpy(&f, &bits, 4);
+    return f;
+  case PL_INT8:
+    return (int8_t)bits;
+  case PL_UINT8:
+    return (uint8_t)bits;
+  default:
+    return (int32_t)bits;
+  }
+}
+
+void suite_put(const pl_array *array, uint32_t i, double value) {
+  uint8_t *p = (uint8_t *)pl_hbm_pointer(array) + (size_t)i * pl_dtype_bytes(array->dtype);
+  float f = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  if (array->dtype == PL_BF16)
+    bits >>= 16; /* the tests put only what is exact */
+  else if (array->dtype != PL_F32)
+    bits = (uint32_t)(int32_t)value;
+  memcpy(p, &bits, pl_dtype_bytes(array->dtype));
+}
+
+void suite_fill(const pl_array *array) {
+  for (uint32_t i = 0, n = suite_elements(array); i < n; i++)
+    suite_put(array, i,
+              array->dtype == PL_UINT8 ? (double)check_random_below(&suite.random, 17)
+                                       : (double)check_random_below(&suite.random, 17) - 8);
+}
+
+bool suite_ok(pl_status status, const char *format, ...) {
+  char name[128];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(name, sizeof name, format, args);
+  va_end(args);
+  return check(status == PL_OK, "%s%s%s%s%s", name, status == PL_OK ? "" : ": ",
+               status == PL_OK ? "" : pl_status_name(status), status == PL_OK ? "" : " ",
+               status == PL_OK ? "" : pl_error_message());
+}
+
+bool suite_fails(pl_status status, pl_status wanted, const char *name, ...) {
+  va_list args;
+  const char *missing = NULL, *word;
+  va_start(args, name);
+  while ((word = va_arg(args, const char *)) != NULL)
+    if (missing == NULL && strstr(pl_error_message(), word) == NULL)
+      missing = word;
+  va_end(args);
+  if (status != wanted)
+    return check(false, "%s: %s instead of %s: %s", name, pl_status_name(status), pl_status_name(wanted),
+                 pl_error_message());
+  return check(missing == NULL, "%s%s%s%s%s", name, missing ? ": no \"" : "", missing ? missing : "",
+               missing ? "\" in: " : "", missing ? pl_error_message() : "");
+}
+
+static uint32_t number(const char *text) {
+  return (uint32_t)strtoul(text, NULL, 0);
+}
+
+int main(int argc, char **argv) {
+  static const struct tpu_config configs[] = {TPU_CONFIG_TABLE};
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } suites[] = {{"copy", suite_copy},        {"random", suite_random}, {"dot", suite_dot},
+                {"vector", suite_vector},    {"async", suite_async},   {"errors", suite_errors},
+                {"resident", suite_resident}};
+  struct host_options options = {
+      .library = "build/lib/libtpu_func.so", .config = "sim16", .seed = 1, .access_cycles = 4};
+  const char *only = NULL;
+
+  suite.cases = 200;
+  for (int i = 1; i < argc; i++) {
+    const char *value = strchr(argv[i], '=');
+    size_t n = value == NULL ? 0 : (size_t)(value++ - argv[i]);
+    if (n == 7 && !strncmp(argv[i], "library", n))
+      options.library = value;
+    else if (n == 6 && !strncmp(argv[i], "config", n))
+      options.config = value;
+    else if (n == 6 && !strncmp(argv[i], "timing", n))
+      options.timing = value;
+    else if (n == 4 && !strncmp(argv[i], "seed", n))
+      options.seed = number(value);
+    else if (n == 6 && !strncmp(argv[i], "access", n))
+      options.access_cycles = number(value);
+    else if (n == 5 && !strncmp(argv[i], "cases", n))
+      suite.cases = number(value);
+    else if (n == 4 && !strncmp(argv[i], "only", n))
+      only = value;
+    else {
+      fprintf(stderr, "bad argument %s\n", argv[i]);
+      return 2;
+    }
+  }
+  for (unsigned i = 0; i < sizeof configs / sizeof configs[0]; i++)
+    if (strcmp(configs[i].name, options.config) == 0) {
+      suite.dim = configs[i].dim;
+      suite.bf16 = configs[i].mxu_bf16 != 0;
+    }
+  suite.random.state = options.seed;
+  host_open(&options);
+  for (unsigned i = 0; i < sizeof suites / sizeof suites[0]; i++)
+    if (only == NULL || strcmp(only, suites[i].name) == 0) {
+      suites[i].run();
+      suite_release();
+    }
+  host_close();
+  char name[96];
+  snprintf(name, sizeof name, "pallas %s %s seed %u access %u", options.config,
+           options.timing ? options.timing : "cycle", options.seed, options.access_cycles);
+  return check_result(name);
+}

@@ -12,13 +12,13 @@
 // the array keeps Dim cycles between two visits of a row. Nothing else stalls behind mxu_ready_o.
 //
 // A VPU port refused StarveLimit times in a row keeps further MXU rows out until it wins. Three
-// cycles later at most no MXU row is in the pipe and both banks are free, so no port is refused
-// more than StarveLimit + 3 = 15 times in a row. The MXU row waits in the array, which
-// stops as a whole: nothing is lost.
+// cycles later at most no MXU row is in the pipe and both banks are free; one more cycle may go to
+// the other VPU port. So no port is refused more than StarveLimit + 4 = 15 times in a row. The MXU
+// row waits in the array, which stops as a whole: nothing is lost.
 //
-// VPU read and write of one row in one cycle: the read is older and wins, the write waits. A VPU
-// read that meets an MXU write of its row in that cycle waits. A VPU write to a row that an
-// accumulation has read and not yet written would be lost; it waits too.
+// VPU read and write of one row in one cycle: the one that waits longer wins, the read if they came
+// together. A VPU read that meets an MXU write of its row in that cycle waits. A VPU write to a row
+// that an accumulation has read and not yet written would be lost; it waits too.
 
 module tpu_acc
   import tpu_config_pkg::*;
@@ -53,7 +53,7 @@ module tpu_acc
   output logic             wr_gnt_o
 );
 
-  localparam int unsigned StarveLimit = 12;
+  localparam int unsigned StarveLimit = 11;
   localparam bit Bf16 = MxuBf16 != 0;
 
   typedef logic [31:0] vec_t[Dim];
@@ -140,26 +140,28 @@ module tpu_acc
 
   // ---- grants ----
 
-  logic mxu_write, rd_meets_write, wr_meets_read, wr_lost;
+  logic mxu_write, rd_meets_mxu, rd_bank_taken, wr_lost, wr_could, same_row, wr_older;
+  logic [3:0] rd_age_q, wr_age_q;
 
   assign mxu_write = v3_q;
-  assign rd_meets_write = mxu_write & (i3_q.row == rd_row_i);
-  assign rd_gnt_o = rd_valid_i & ~rd_meets_write & ~(mxu_read & (mxu_row_i[0] == rd_row_i[0]));
 
   // The row's old value is on its way to the adder (read now, or in stage 1 or 2).
   assign wr_lost = (mxu_read & (mxu_row_i == wr_row_i))
       | (v1_q & i1_q.accumulate & (i1_q.row == wr_row_i))
       | (v2_q & i2_q.accumulate & (i2_q.row == wr_row_i));
-  assign wr_meets_read = rd_gnt_o & (rd_row_i == wr_row_i);
-  assign wr_gnt_o = wr_valid_i & ~wr_lost & ~wr_meets_read
-      & ~(mxu_write & (i3_q.row[0] == wr_row_i[0]));
+  assign wr_could = wr_valid_i & ~wr_lost & ~(mxu_write & (i3_q.row[0] == wr_row_i[0]));
+
+  assign same_row = rd_row_i == wr_row_i;
+  assign wr_older = wr_age_q > rd_age_q;
+  assign rd_meets_mxu = mxu_write & (i3_q.row == rd_row_i);
+  assign rd_bank_taken = mxu_read & (mxu_row_i[0] == rd_row_i[0]);
+  assign rd_gnt_o = rd_valid_i & ~rd_meets_mxu & ~rd_bank_taken & ~(same_row & wr_could & wr_older);
+  assign wr_gnt_o = wr_could & ~(same_row & rd_gnt_o);
 
   logic unused;
   assign unused = &{1'b0, i3_q};  // its type is not needed any more
 
   // ---- starvation ----
-
-  logic [3:0] rd_age_q, wr_age_q;
 
   assign blocked = (rd_age_q == 4'(StarveLimit)) | (wr_age_q == 4'(StarveLimit));
 

@@ -352,6 +352,34 @@ void test_abort(Tb &t) {
   report("abort", t, before);
 }
 
+// The checkers must notice what they are for: one fault each, in a run that is right otherwise.
+void test_checkers(Tb &t) {
+  const uint64_t before = t.errors;
+  uint64_t missed = 0;
+  const Tb::Fault faults[] = {Tb::StreamBit, Tb::WeightBit, Tb::WorkCount, Tb::AccWord,
+                              Tb::LostCompletion};
+  for (Tb::Fault f : faults) {
+    for (size_t i = 0; i < t.vmem.size(); i++) t.vmem[i] = t.g.bf16 && i % 2 ? 0x3f : 1;
+    Command c{};
+    c.m = c.n = c.k = 1;
+    c.bf16 = t.g.bf16;
+    c.a_pitch = c.b_pitch = 2 * t.g.dim;
+    t.fault = f;
+    t.quiet = true;
+    const uint64_t errors = t.errors;
+    t.run({c});
+    t.compare("checkers");
+    if (t.errors == errors || t.fault != Tb::None) missed++;
+    t.errors = errors;
+    t.fault = Tb::None;
+    t.quiet = false;
+    recover(t);
+    for (uint32_t r = 0; r < t.g.acc_rows; r++) t.take_acc(r);
+  }
+  if (missed) t.fail("a fault that was put in went unnoticed");
+  report("checkers", t, before, "5 faults put in");
+}
+
 // ---- figures ----
 
 Command square(Tb &t, uint32_t m, uint32_t n, uint32_t k, bool bf16, bool transpose) {
@@ -456,6 +484,7 @@ int main(int argc, char **argv) {
   test_random(t, batches);
   test_errors(t);
   test_abort(t);
+  test_checkers(t);
   test_figures(t);
   return failures != 0;
 }

@@ -57,8 +57,19 @@ class Tb {
   uint32_t below(uint32_t n) { return n ? (uint32_t)(rng() % n) : 0; }
   bool chance(int of256) { return of256 && (int)(rng() & 255) < of256; }
 
+  // What the self-test breaks, once, to see that it is noticed.
+  enum Fault { None, StreamBit, WeightBit, WorkCount, AccWord, LostCompletion };
+  Fault fault = None;
+  bool quiet = false;
+
+  bool strike(Fault f) {
+    if (fault != f) return false;
+    fault = None;
+    return true;
+  }
+
   void fail(const char *what) {
-    if (errors++ < 10) std::printf("  cycle %llu: %s\n", (unsigned long long)cycle, what);
+    if (errors++ < 10 && !quiet) std::printf("  cycle %llu: %s\n", (unsigned long long)cycle, what);
   }
 
   // One cycle. Requests of the MXU depend on registers only, so they are settled here.
@@ -74,6 +85,8 @@ class Tb {
     dut.weight_gnt_i = weight_.gnt;
     respond(stream_, dut.stream_rsp_valid_i, dut.stream_rsp_data_i);
     respond(weight_, dut.weight_rsp_valid_i, dut.weight_rsp_data_i);
+    if (stream_.v2 && strike(StreamBit)) dut.stream_rsp_data_i[0] ^= 1;
+    if (weight_.v2 && strike(WeightBit)) dut.weight_rsp_data_i[0] ^= 1;
     if (stalls.vpu) vpu_requests();
     dut.clk_i = 0;
     dut.eval();
@@ -126,6 +139,10 @@ class Tb {
         drive(cmds[started++]);
       }
       dut.done_ready_i = !chance(stalls.done);
+      if (dut.done_valid_o && dut.done_ready_i && strike(LostCompletion)) {
+        tick();
+        continue;
+      }
       if (dut.done_valid_o && dut.done_ready_i) {
         if (done >= started) fail("completion without a command");
         halted = complete(cmds[done]);
@@ -246,9 +263,12 @@ class Tb {
     }
     if (want.code) return true;
     ref_run(g, c, vmem, acc);
-    if (dut.done_work_o != (uint64_t)c.m * c.n * c.k) {
-      std::printf("  work %llu\n", (unsigned long long)dut.done_work_o);
-      c.print();
+    if (strike(AccWord)) acc[(size_t)c.c * g.dim] ^= 0x400;
+    if (dut.done_work_o != (uint64_t)c.m * c.n * c.k + strike(WorkCount)) {
+      if (!quiet) {
+        std::printf("  work %llu\n", (unsigned long long)dut.done_work_o);
+        c.print();
+      }
       fail("work is not M * N * K");
     }
     return false;

@@ -41,20 +41,20 @@ void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
   size_t at = 0;
   text[at++] = '[';
   for (uint32_t d = 0; d < rank && at < 50; d++)
-    at += (size_t)pl_snprintf(text + at, 64 - at, d ? ", %d" : "%d", (int)shape[d]);
+    at += (size_t)snprintf(text + at, 64 - at, d ? ", %d" : "%d", (int)shape[d]);
   text[at++] = ']';
   text[at] = '\0';
 }
 
 const char *pl_view_name(const struct pl_view *view, char text[24]) {
   static const char *const kinds[] = {"input", "output", "scratch"};
-  pl_snprintf(text, 24, "%s %u", kinds[view->kind], (unsigned)view->index);
+  snprintf(text, 24, "%s %u", kinds[view->kind], (unsigned)view->index);
   return text;
 }
 
 static void add(const char *format, va_list args) {
   size_t room = sizeof message - message_length;
-  int n = pl_vsnprintf(message + message_length, room, format, args);
+  int n = vsnprintf(message + message_length, room, format, args);
   if (n < 0)
     return;
   if ((size_t)n < room) {

@@ -24,16 +24,7 @@
 #include "tpu_queue.h"
 #include "tpu_sem.h"
 
-#ifdef TPU_HOST
 #include <stdio.h>
-#define pl_snprintf  snprintf
-#define pl_vsnprintf vsnprintf
-#else
-#include <stdio.h>
-/* The integer-only printf family: a quarter of the size. */
-#define pl_snprintf  sniprintf
-#define pl_vsnprintf vsniprintf
-#endif
 
 #define PL_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PL_UNLIKELY(x) __builtin_expect(!!(x), 0)

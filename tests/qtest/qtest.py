@@ -63,7 +63,8 @@ class Machine:
             "-display", "none", "-d", "guest_errors,unimp,invalid_mem",
             "-D", str(self.log), "-qmp", f"unix:{self.path / 'qmp'}"]
         if qtest:
-            command += ["-accel", "qtest", "-qtest", f"unix:{self.path / 'qtest'}"]
+            command += ["-accel", "qtest", "-qtest-log", "/dev/null",
+                        "-qtest", f"unix:{self.path / 'qtest'}"]
         command += list(options)
         self.stderr_file = open(self.path / "stderr", "w+", encoding="utf-8")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
@@ -89,6 +90,14 @@ class Machine:
 
     def command(self, text):
         """One qtest command; returns the words after OK."""
+        try:
+            return self.converse(text)
+        except OSError as error:
+            raise ConnectionError(f"{text}: QEMU ended with status "
+                                  f"{self.wait()}: {self.stderr()}") from error
+
+    def converse(self, text):
+        """Sends a command and reads up to its answer."""
         self.qtest.send(text)
         while True:
             words = self.qtest.receive().split()

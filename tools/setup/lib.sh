@@ -60,7 +60,7 @@ run() {
   pid=$!
   set +m
   # shellcheck disable=SC2064
-  trap "kill -TERM -- -$pid 2>/dev/null; wait $pid 2>/dev/null; exit 130" INT TERM HUP
+  trap "echo; echo '   interrupted'; kill -TERM -- -$pid 2>/dev/null; wait $pid 2>/dev/null; exit 130" INT TERM HUP
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.1
     if ((SECONDS - start >= shown + 5)); then

@@ -269,6 +269,7 @@ static const VMStateDescription vmstate_tpu = {
         VMSTATE_TIMER(timer, TPUState),
         VMSTATE_INT64(base_ns, TPUState),
         VMSTATE_UINT64(deliver_at, TPUState),
+        VMSTATE_UINT32(arm_step, TPUState),
         VMSTATE_UINT64(poll_since, TPUState),
         VMSTATE_BOOL(irq_level, TPUState),
         VMSTATE_UINT64(busy_cycles, TPUState),

@@ -87,6 +87,7 @@ struct TPUState {
     int64_t period_ns;
     int64_t base_ns;
     uint64_t deliver_at;    /* next cycle at which the line may change */
+    uint32_t arm_step;      /* cycles to the last look after INTR_STATE */
     uint64_t poll_since;    /* first poll while blocked, or TPU_NEVER */
     bool irq_level;
     bool ended;             /* the run is over: hang, fault, shutdown */

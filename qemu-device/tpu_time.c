@@ -13,7 +13,8 @@
  *
  * - at an access, to the level of that cycle;
  * - TPU_ARM_CYCLES after a read of INTR_STATE, which is what waiting code does
- *   just before WFI;
+ *   just before WFI, and if the hart does not sleep then, after twice as many
+ *   more, and so on;
  * - while all harts sleep, at the exact cycle of the edge: then nothing but
  *   the model and other timers can happen, so the model runs ahead until its
  *   line changes or the next other timer is due;
@@ -280,7 +281,8 @@ void tpu_accessed(TPUState *s, hwaddr offset, bool write)
     tpu_update_irq(s);
     tpu_count_poll(s, offset, write);
     if (!write && offset == TPU_REG_INTR_STATE) {
-        s->deliver_at = tpu_cycle(s) + TPU_ARM_CYCLES;
+        s->arm_step = TPU_ARM_CYCLES;
+        s->deliver_at = tpu_cycle(s) + s->arm_step;
     }
     tpu_schedule(s);
 }
@@ -314,6 +316,16 @@ static void tpu_run_ahead(TPUState *s, uint64_t now)
     }
 }
 
+/* A delivery point passed and a hart runs: where is the next? */
+static uint64_t tpu_next_look(TPUState *s, uint64_t now)
+{
+    if (s->arm_step < TPU_GRID_CYCLES / 2) {
+        s->arm_step *= 2;
+        return MIN(now + s->arm_step, tpu_next_grid(now));
+    }
+    return s->api->quiescent(s->model) ? TPU_NEVER : tpu_next_grid(now);
+}
+
 static void tpu_timer(void *opaque)
 {
     TPUState *s = opaque;
@@ -334,8 +346,7 @@ static void tpu_timer(void *opaque)
         if (tpu_asleep(s)) {
             tpu_run_ahead(s, now);
         } else {
-            s->deliver_at = s->api->quiescent(s->model) ?
-                TPU_NEVER : tpu_next_grid(now);
+            s->deliver_at = tpu_next_look(s, now);
         }
     }
     tpu_schedule(s);
@@ -382,6 +393,7 @@ void tpu_time_reset(TPUState *s)
     timer_del(&s->timer);
     s->deliver_at = TPU_NEVER;
     s->poll_since = TPU_NEVER;
+    s->arm_step = TPU_GRID_CYCLES;
     s->base_ns = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) -
                  tpu_cycle(s) * s->period_ns;
 }

@@ -140,6 +140,22 @@ static void test_sleep(void)
   puts_("\n");
 }
 
+/* The same with more and more to do between the look and WFI. */
+static void test_late_sleep(void)
+{
+  puts_("late");
+  for (uint32_t work = 1; work < 5000; work *= 3) {
+    uint32_t start = REG(TPU_REG_CYCLE_LO);
+    REG(GO) = 10000;
+    (void)REG(TPU_REG_INTR_STATE);
+    for (uint32_t i = 0; i < work; i++)
+      __asm__ volatile("nop");
+    __asm__ volatile("wfi");
+    put_value(sleep_until_done() - start - 10000);
+  }
+  puts_("\n");
+}
+
 /* Interrupts enabled, the hart computes and does not touch the device. */
 static void test_running(void)
 {
@@ -219,6 +235,7 @@ int main(void)
   puts_("\n");
   test_isa();
   test_sleep();
+  test_late_sleep();
   test_running();
   test_polling();
   test_timer();

@@ -59,6 +59,10 @@ class Suite:
         long_jobs = {late[job] for job in JOBS if job >= 17}
         assert len(long_jobs) == 1 and long_jobs.pop() < 20, late
 
+    def test_work_between_look_and_sleep(self):
+        late = self.good_run("late")["late"]
+        assert len(late) == 8 and len(set(late)) == 1 and late[0] < 20, late
+
     def test_timer_wakes_while_the_device_works(self):
         woken, done = self.good_run("timer")["timer"]
         assert 10000 <= woken < 10040, woken

@@ -34,7 +34,7 @@ FLAGS=(
 # The files that go into hw/tpu: the overlay, and the headers that it shares
 # with the models (one source; copied, because QEMU's tree must stand alone).
 overlay_files() {
-  find "$OVERLAY" -maxdepth 1 -type f ! -name 'README*' ! -name '.*' | LC_ALL=C sort
+  find "$OVERLAY" -maxdepth 1 -type f ! -name 'README*' ! -name 'Makefile.inc' ! -name '.*' | LC_ALL=C sort
   local header
   for header in hw/model/tpu_model.h hw/regs/gen/tpu_memmap.h hw/regs/gen/tpu_regs.h; do
     [ -e "$ROOT/$header" ] && echo "$ROOT/$header"

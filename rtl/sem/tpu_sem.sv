@@ -25,6 +25,7 @@ module tpu_sem
   import tpu_config_pkg::*;
   import tpu_frontend_pkg::*;
 #(
+  parameter  int unsigned Looks = 2,  // heads looked at in a cycle: 1 or 2
   localparam int unsigned SemBits = $clog2(Semaphores)
 ) (
   input  logic                               clk_i,
@@ -77,6 +78,19 @@ module tpu_sem
   logic [Queues-1:0] dirty_q, waiting_q;
   logic [2:0] next_q;  // the queue from which the next look starts
 
+  // Value of a semaphore. Synthesis turns an index into a tree of two-input multiplexers; a decoder with
+  // AND and OR is two thirds of that.
+  function automatic logic [31:0] value_of(input sem_t sem);
+`ifdef SYNTHESIS
+    logic [31:0] r;
+    r = '0;
+    for (int unsigned s = 0; s < Semaphores; s++) r = r | (value_q[s] & {32{live_q[s] & (sem == sem_t'(s))}});
+    return r;
+`else
+    return live_q[sem] ? value_q[sem] : 32'd0;
+`endif
+  endfunction
+
   function automatic logic [Queues-1:0] lowest(input logic [Queues-1:0] bits);
     return bits & (~bits + Queues'(1));
   endfunction
@@ -92,7 +106,7 @@ module tpu_sem
   assign one = lowest((from_next != '0) ? from_next : pending);
   assign rest = pending & ~one;
   assign rest_next = rest & from_next;
-  assign two = lowest((rest_next != '0) ? rest_next : rest);
+  assign two = (Looks > 1) ? lowest((rest_next != '0) ? rest_next : rest) : '0;
   assign wrapped = (two != '0) & (two < one);
   assign pick = wrapped ? {one, two} : {two, one};
 
@@ -128,8 +142,7 @@ module tpu_sem
         end
         for (int unsigned i = 0; i < Waits; i++) begin
           ticket[p][i] = ticket_q[sem_t'(waits[p][i].sem)];
-          left[p][i] = {1'b0, live_q[sem_t'(waits[p][i].sem)] ? value_q[sem_t'(waits[p][i].sem)] : 32'd0} -
-                       {1'b0, amounts[p][i]};
+          left[p][i] = {1'b0, value_of(sem_t'(waits[p][i].sem))} - {1'b0, amounts[p][i]};
           take[p][i] = waits[p][i].en & waits[p][i].consume & ~ticket[p][i];
           misses[p][i] = waits[p][i].en & (ticket[p][i] ? left[p][i][31] : left[p][i][32]);
           if (take[p][i] && (op_i == SemTake) && (op_sem_i == waits[p][i].sem)) later[p] = 1'b1;
@@ -204,7 +217,7 @@ module tpu_sem
             end
           end
         end
-        slot_old[s] = live_q[slot_sem[s]] ? value_q[slot_sem[s]] : 32'd0;
+        slot_old[s] = value_of(slot_sem[s]);
         sum[s] = {2'b0, slot_old[s]} - {2'b0, taken[s]} + {2'b0, slot_amount[s]} +
                  ((s == 0) && slots_same ? {2'b0, slot_amount[1]} : 34'd0);
         slot_new[s] = sum[s][31:0];
@@ -252,6 +265,27 @@ module tpu_sem
 
   // ---- state ----
 
+`ifdef SYNTHESIS
+  // What follows below, for every semaphore: a slot's value includes the takes.
+  for (genvar s = 0; s < Semaphores; s++) begin : gen_write
+    logic [1:0] slot_hit;
+    logic [1:0][Waits-1:0] take_hit;
+    logic [31:0] next;
+    always_comb begin
+      for (int unsigned i = 0; i < 2; i++) slot_hit[i] = slot_write[i] & (slot_sem[i] == sem_t'(s));
+      next = (slot_new[0] & {32{slot_hit[0]}}) | (slot_new[1] & {32{slot_hit[1]}});
+      for (int unsigned p = 0; p < 2; p++) begin
+        for (int unsigned i = 0; i < Waits; i++) begin
+          take_hit[p][i] = starts[p] & take[p][i] & (sem_t'(waits[p][i].sem) == sem_t'(s)) & (slot_hit == '0);
+          next = next | (left[p][i][31:0] & {32{take_hit[p][i]}});
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (slot_hit != '0 || take_hit != '0) value_q[s] <= next;
+    end
+  end
+`else
   always_ff @(posedge clk_i) begin
     if (starts != '0) begin
       for (int unsigned i = 0; i < Waits; i++) begin
@@ -263,6 +297,7 @@ module tpu_sem
     if (slot_write[0]) value_q[slot_sem[0]] <= slot_new[0];
     if (slot_write[1]) value_q[slot_sem[1]] <= slot_new[1];
   end
+`endif
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) begin
@@ -300,7 +335,7 @@ module tpu_sem
   assign mode_o = 64'(ticket_q);
   always_comb begin
     rd_value_o = '0;
-    if (rd_valid_i) rd_value_o = live_q[rd_sem_i] ? value_q[rd_sem_i] : 32'd0;
+    if (rd_valid_i) rd_value_o = value_of(rd_sem_i);
   end
 
 `ifndef SYNTHESIS

@@ -222,8 +222,9 @@ void tpu_model::clock() {
 }
 
 // Read registers without letting time pass: the whole state of the RTL is copied, the reads run on it,
-// the copy goes back. All state is in the root object, which --flatten makes the only one; it holds
-// plain data and pointers that never change.
+// the copy goes back. All state is in the root object: Verilator inlines every module of this design
+// (the build checks that there is no other class with state); it holds plain data and pointers that
+// never change.
 void tpu_model::peek_registers(const uint32_t* offset, uint32_t* value, unsigned count) {
   unsigned char* root = reinterpret_cast<unsigned char*>(top->rootp);
   std::memcpy(frozen.data(), root, frozen.size());

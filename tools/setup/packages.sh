@@ -10,8 +10,10 @@
 missing() {
   local want have
   want=$(awk '!/^#/ && NF { print $1 }' "$SETUP/packages.txt")
+  # dpkg-query ends with 1 when it does not know one of them.
   # shellcheck disable=SC2086
-  have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $want 2>/dev/null | awk '$1 == "installed" { print $2 }')
+  have=$({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' $want 2>/dev/null || true; } |
+    awk '$1 == "installed" { print $2 }')
   comm -23 <(sort -u <<<"$want") <(sort -u <<<"$have")
 }
 

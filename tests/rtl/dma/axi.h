@@ -160,7 +160,7 @@ class AxiMemory {
     top->hbm_r_valid_i = r_valid_;
     if (r_valid_) {
       const bool bad = read_error && read_error(read_beats);
-      std::memcpy(&top->hbm_r_data_i, &mem_.m[kHbm][r_->addr + r_->done * kBeat], kBeat);
+      std::memcpy(&top->hbm_r_data_i, mem_.block(kHbm, r_->addr + r_->done * kBeat, kBeat), kBeat);
       if (bad) std::memset(&top->hbm_r_data_i, 0xbd, kBeat);
       top->hbm_r_last_i = r_->done == r_->len;
       top->hbm_r_resp_i = bad ? 2 : 0;
@@ -254,7 +254,7 @@ class AxiMemory {
     if (w.bad) return;
     for (size_t i = 0; i < w.beats.size(); ++i) {
       for (unsigned b = 0; b < kBeat; ++b) {
-        if (w.beats[i].second >> b & 1) mem_.m[kHbm].at(w.addr + i * kBeat + b) = w.beats[i].first.b[b];
+        if (w.beats[i].second >> b & 1) mem_.at(kHbm, w.addr + i * kBeat + b) = w.beats[i].first.b[b];
       }
     }
   }

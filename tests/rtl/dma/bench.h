@@ -2,6 +2,7 @@
 //
 // tpu_dma with its memories and a front end for each channel.
 #pragma once
+#include <ctime>
 #include <memory>
 
 #include "Vdma_tb.h"
@@ -51,7 +52,6 @@ class Bench {
  public:
   explicit Bench(uint64_t seed) : random(seed), axi(mem, random), top(new Vdma_tb) {
     checker.report = [this](const std::string& what) { fail(what); };
-    for (auto& m : mem.m) m.assign(m.size(), 0);
     reset();
   }
   ~Bench() { top->final(); }
@@ -68,6 +68,8 @@ class Bench {
   std::function<void(const Done&)> on_done;
   bool abort = false, clear = false, reset_now = false;
   uint64_t stall_cycles = 0;
+  bool time_evals = false;
+  double eval_seconds = 0;
 
   void fail(const std::string& what) {
     if (errors.size() < 5) errors.push_back("cycle " + std::to_string(now) + ": " + what);
@@ -163,17 +165,17 @@ class Bench {
     answer(vrd_[1], top->vmem_rd_rsp_valid_i, &top->vmem_rd_rsp_data_i, kVmem);
     answer(srd_[1], top->smem_rd_rsp_valid_i, &top->smem_rd_rsp_data_i, kSmem);
     top->vmem_rd_gnt_i = top->vmem_wr_gnt_i = top->smem_rd_gnt_i = top->smem_wr_gnt_i = 0;
-    top->eval();
+    eval();
     top->vmem_rd_gnt_i = top->vmem_rd_valid_o && !random.percent(stalls.vmem_rd);
     top->vmem_wr_gnt_i = top->vmem_wr_valid_o && !random.percent(stalls.vmem_wr);
     top->smem_rd_gnt_i = top->smem_rd_valid_o && !random.percent(stalls.smem_rd);
     top->smem_wr_gnt_i = top->smem_wr_valid_o && !random.percent(stalls.smem_wr);
-    top->eval();
+    eval();
     if (!reset_now) sample();
     watch_port();
     if (top->stall_o) ++stall_cycles;
     top->clk_i = 1;
-    top->eval();
+    eval();
     ++now;
   }
 
@@ -187,6 +189,15 @@ class Bench {
     std::deque<std::pair<Command, uint64_t>> started;
     bool failed = false;
   };
+
+  void eval() {
+    if (!time_evals) return top->eval();
+    timespec t0, t1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t0);
+    top->eval();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t1);
+    eval_seconds += double(t1.tv_sec - t0.tv_sec) + 1e-9 * double(t1.tv_nsec - t0.tv_nsec);
+  }
 
   unsigned word_bytes(unsigned space) const { return space == kVmem ? device().vmem_word_bytes : kBeat; }
 
@@ -274,14 +285,14 @@ class Bench {
     if (!granted) return;
     const size_t at = size_t(addr) * word_bytes(space);
     if (at + word_bytes(space) > mem.size(space)) return fail("read outside a local memory");
-    std::memcpy(p.data.data(), &mem.m[space][at], word_bytes(space));
+    std::memcpy(p.data.data(), mem.block(space, at, word_bytes(space)), word_bytes(space));
   }
   void write(unsigned space, uint32_t addr, const void* data, uint32_t be) {
     const size_t at = size_t(addr) * word_bytes(space);
     if (at + word_bytes(space) > mem.size(space)) return fail("write outside a local memory");
     if (be == 0) fail("write of no byte");
     for (unsigned b = 0; b < word_bytes(space); ++b) {
-      if (be >> b & 1) mem.m[space][at + b] = static_cast<const uint8_t*>(data)[b];
+      if (be >> b & 1) mem.at(space, at + b) = static_cast<const uint8_t*>(data)[b];
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -93,15 +94,35 @@ inline const tpu_config& device() {
   std::abort();
 }
 
-// The memories, one after the other in `space` order.
-struct Memories {
-  std::array<std::vector<uint8_t>, 3> m;
+// The memories. Of HBM only the first 2 MiB and the last 64 KiB exist; the rest must not be touched.
+class Memories {
+ public:
+  static constexpr uint64_t kLow = 2 << 20, kHigh = 65536;
+
   Memories() {
-    m[kHbm].resize(device().hbm_bytes);
-    m[kVmem].resize(device().vmem_bytes);
-    m[kSmem].resize(device().smem_bytes);
+    m_[kHbm].resize(kLow + kHigh);
+    m_[kVmem].resize(device().vmem_bytes);
+    m_[kSmem].resize(device().smem_bytes);
   }
-  size_t size(unsigned space) const { return m[space].size(); }
+  uint64_t size(unsigned space) const { return space == kHbm ? device().hbm_bytes : m_[space].size(); }
+  uint8_t& at(unsigned space, uint64_t addr) { return m_[space].at(index(space, addr)); }
+  // `n` bytes from addr, for blocks.
+  const uint8_t* block(unsigned space, uint64_t addr, uint64_t n) const {
+    const uint64_t i = index(space, addr);
+    if (i + n > m_[space].size()) throw std::out_of_range("block outside the testbench's memory");
+    return &m_[space][i];
+  }
+  uint8_t* block(unsigned space, uint64_t addr, uint64_t n) {
+    return const_cast<uint8_t*>(static_cast<const Memories*>(this)->block(space, addr, n));
+  }
+
+ private:
+  uint64_t index(unsigned space, uint64_t addr) const {
+    if (space != kHbm || addr < kLow) return addr;
+    if (addr < size(kHbm) - kHigh) throw std::out_of_range("HBM address outside the testbench's memory");
+    return kLow + addr - (size(kHbm) - kHigh);
+  }
+  std::array<std::vector<uint8_t>, 3> m_;
 };
 
 struct Extent {
@@ -167,7 +188,7 @@ inline Outcome execute(const Command& c, Memories& mem) {
   Outcome o = check(c, mem);
   if (o.code) return o;
   for_each_byte(c, [&](uint64_t d, bool copied, uint64_t s, uint8_t pattern) {
-    mem.m[c.dst_space].at(d) = copied ? mem.m[c.src_space].at(s) : pattern;
+    mem.at(c.dst_space, d) = copied ? mem.at(c.src_space, s) : pattern;
     ++o.bytes;
   });
   return o;

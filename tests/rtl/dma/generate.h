@@ -28,19 +28,35 @@ class Chunks {
   std::array<unsigned, 8> role_{};
 };
 
+// Calls f(space, address) for every byte of the chunks in which `got` and `base` differ.
+template <typename F>
+void for_each_change(const Memories& got, const Memories& base, F f) {
+  for (unsigned s = 0; s < 3; ++s) {
+    for (unsigned c = 0; c < 8; ++c) {
+      const uint32_t first = Chunks::base(s, c), n = Chunks::bytes(s);
+      const uint8_t* g = got.block(s, first, n);
+      const uint8_t* b = base.block(s, first, n);
+      if (!std::memcmp(g, b, n)) continue;
+      for (uint32_t i = 0; i < n; ++i) {
+        if (g[i] != b[i]) f(s, first + i);
+      }
+    }
+  }
+}
+
 // Compare what the chunks cover; returns the first difference.
 inline std::string difference(const Memories& got, const Memories& want) {
   static const char* const names[] = {"HBM", "VMEM", "SMEM"};
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
       const uint32_t base = Chunks::base(s, c), n = Chunks::bytes(s);
-      if (!std::memcmp(&got.m[s][base], &want.m[s][base], n)) continue;
-      for (uint32_t i = base; i < base + n; ++i) {
-        if (got.m[s][i] == want.m[s][i]) continue;
-        char t[128];
-        std::snprintf(t, sizeof t, "%s 0x%x is 0x%02x, should be 0x%02x", names[s], i, got.m[s][i], want.m[s][i]);
-        return t;
-      }
+      const uint8_t* g = got.block(s, base, n);
+      const uint8_t* w = want.block(s, base, n);
+      if (!std::memcmp(g, w, n)) continue;
+      const uint32_t i = uint32_t(std::mismatch(g, g + n, w).first - g);
+      char t[128];
+      std::snprintf(t, sizeof t, "%s 0x%x is 0x%02x, should be 0x%02x", names[s], base + i, g[i], w[i]);
+      return t;
     }
   }
   return "";
@@ -49,9 +65,10 @@ inline std::string difference(const Memories& got, const Memories& want) {
 inline void randomise(Memories& mem, Random& random) {
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
+      uint8_t* p = mem.block(s, Chunks::base(s, c), Chunks::bytes(s));
       for (uint32_t i = 0; i < Chunks::bytes(s); i += 4) {
         const uint32_t x = random.next();
-        std::memcpy(&mem.m[s][Chunks::base(s, c) + i], &x, 4);
+        std::memcpy(p + i, &x, 4);
       }
     }
   }

@@ -30,6 +30,13 @@ void func_error(struct tpu_model *m, uint32_t code, uint32_t queue, uint32_t tag
   func_event(m, TPU_EVENT_ERROR, queue, tag, code);
 }
 
+void func_unpredictable(struct tpu_model *m, uint32_t queue, uint32_t tag, const char *what) {
+  char text[256];
+  snprintf(text, sizeof text, "cycle %llu: %s tag 0x%08x: %s", (unsigned long long)m->state.cycle,
+           tpu_queue_name(queue), tag, what);
+  log_line(m, TPU_LOG_UNPREDICTABLE, text);
+}
+
 void func_bug(struct tpu_model *m, const char *what) {
   char text[256];
   snprintf(text, sizeof text, "cycle %llu: functional model: %s", (unsigned long long)m->state.cycle, what);

@@ -210,6 +210,8 @@ struct tpu_model {
 /* Sets the first error, or logs one that comes later. Halts nothing. */
 void func_error(struct tpu_model *m, uint32_t code, uint32_t queue, uint32_t tag, uint32_t detail0,
                 uint32_t detail1);
+/* A command whose result depends on an order that the contract does not give. */
+void func_unpredictable(struct tpu_model *m, uint32_t queue, uint32_t tag, const char *what);
 /* The model found itself inconsistent: it is dead from now on. */
 void func_bug(struct tpu_model *m, const char *what);
 /* A record of the cycle being run. */
@@ -278,6 +280,18 @@ void func_dma_run(struct tpu_model *m);
 uint64_t func_dma_drain(struct tpu_model *m);
 /* All other timings: moves up to `limit` segments at once. True: through, or failed with *fault. */
 bool func_dma_instant(struct tpu_model *m, struct dma_job *job, uint32_t limit, struct tpu_fault *fault);
+
+/* ---- accesses.c -------------------------------------------------------------------------------------------
+ */
+
+/*
+ * Reports the ranges that a started DMA or MXU command reads and writes (a vector program reports its own
+ * while it runs). Nothing for a command that fails its start checks.
+ */
+void func_accesses(const struct tpu_model *m, uint32_t queue, const struct flying *f, tpu_access_fn *access,
+                   void *opaque);
+/* A started DMA command would overwrite some of its own source, as far as a bounded search finds. */
+bool func_dma_overlaps(const struct tpu_model *m, const struct flying *f);
 
 /* ---- mmio.c -----------------------------------------------------------------------------------------------
  */

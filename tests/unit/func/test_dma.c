@@ -386,6 +386,32 @@ static void test_overlap(void) {
   close_bench(&bench, "four channels, writes of a channel in order");
 }
 
+/* A copy onto itself is reported; one that only interleaves with its source is not. */
+static void test_overwrites(void) {
+  static const struct {
+    int32_t src, dst, stride, count, bytes;
+    bool warns;
+  } cases[] = {{0, 0, 64, 4, 64, true},        {0, 100, 0, 1, 100, false}, {0, 99, 0, 1, 100, true},
+               {0, 32, 64, 9, 32, false},      {0, 31, 64, 9, 32, true},   {2000, 1968, -64, 9, 32, false},
+               {2000, 1968, -64, 9, 33, true}, {100, 0, 0, 1, 100, false}, {99, 0, 0, 1, 100, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct host_dma d = row(TPU_SPACE_VMEM, TPU_SPACE_VMEM, (uint32_t)cases[i].src, (uint32_t)cases[i].dst,
+                            (uint32_t)cases[i].bytes);
+    struct host *h = &bench.h;
+    open_bench(&bench, 5000);
+    d.count[0] = (uint32_t)cases[i].count;
+    d.src_stride[0] = d.dst_stride[0] = cases[i].stride;
+    host_dma(h, 0, 1, NULL, &d);
+    host_run(h, LIMIT);
+    bool func = strcmp(h->api->name, "func") == 0; /* only the functional model looks for it */
+    check(h->log_lines[TPU_LOG_UNPREDICTABLE] == (func && cases[i].warns),
+          "dma: %d bytes from %d to %d, stride %d: %sUNPREDICTABLE", cases[i].bytes, cases[i].src,
+          cases[i].dst, cases[i].stride, cases[i].warns ? "" : "not ");
+    expect_no_error(h, "overwrites");
+    close_model(h, "overwrites");
+  }
+}
+
 void test_dma(void) {
   for (uint32_t src = 0; src < 3; src++)
     for (uint32_t dst = 0; dst < 3; dst++)
@@ -394,5 +420,6 @@ void test_dma(void) {
   test_random_errors();
   test_ends();
   test_overlap();
+  test_overwrites();
   add_results(&check_state);
 }

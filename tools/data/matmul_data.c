@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the data file of the app matmul: random x and y and the product by a plain C reference, in the
+ * order of additions that the array uses (docs/contract.md sections 5 and 7).
+ *
+ *   matmul-data M N K [--type bf16|int8] [--dim 16] [--seed 1] -o FILE [app arguments are ignored]
+ *
+ * The values are such that no intermediate result is subnormal, infinite or NaN, so that the float
+ * arithmetic of the host is the machine's; it is built with -ffp-contract=off.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BF16 = 1, INT32 = 2, INT8 = 3 }; /* dtype codes, docs/data-format.md */
+
+struct array {
+  const char *name;
+  uint32_t dtype, rows, columns, size;
+  void *data;
+  uint32_t offset;
+};
+
+struct options {
+  long m, n, k, dim, seed;
+  bool int8;
+  const char *out;
+};
+
+static void die(const char *text, const char *what) {
+  fprintf(stderr, "matmul-data: %s%s\n", text, what);
+  exit(2);
+}
+
+static uint32_t crc32_of(uint32_t crc, const void *data, size_t n) {
+  const uint8_t *p = data;
+  crc = ~crc;
+  while (n--) {
+    crc ^= *p++;
+    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ (0xedb88320u & -(crc & 1u));
+  }
+  return ~crc;
+}
+
+static uint32_t next_random(uint64_t *state) {
+  *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+  return (uint32_t)(*state >> 33);
+}
+
+/* Eighths from -2 to 2: exact in bf16, products exact, sums far from every limit. */
+static uint16_t random_bf16(uint64_t *state) {
+  const float f = (float)((int)(next_random(state) % 33) - 16) / 8.0f * (1.0f + (float)(next_random(state) % 8) / 8.0f);
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  return (uint16_t)(bits >> 16);
+}
+
+static float widen(uint16_t b) {
+  const uint32_t bits = (uint32_t)b << 16;
+  float f;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+static uint16_t narrow(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* One element: k tiles of dim products, summed in order, each tile's sum added to what is there. */
+static float dot_bf16(const uint16_t *x, const uint16_t *y, const struct options *o, long row, long column) {
+  float sum = 0;
+  for (long tile = 0; tile < o->k; tile += o->dim) {
+    float part = 0;
+    for (long i = 0; i < o->dim; ++i) {
+      const long k = tile + i;
+      const float p = k < o->k ? widen(x[row * o->k + k]) * widen(y[k * o->n + column]) : 0.0f;
+      part = i == 0 ? p : part + p;
+    }
+    sum = tile == 0 ? part : sum + part;
+  }
+  return sum;
+}
+
+static int32_t dot_int8(const int8_t *x, const int8_t *y, const struct options *o, long row, long column) {
+  uint32_t sum = 0;
+  for (long k = 0; k < o->k; ++k) sum += (uint32_t)(x[row * o->k + k] * y[k * o->n + column]);
+  return (int32_t)sum;
+}
+
+static void *allocate(size_t n) {
+  void *p = calloc(n ? n : 1, 1);
+  if (!p) die("out of memory", "");
+  return p;
+}
+
+static void put32(uint8_t *p, uint32_t v) {
+  for (int i = 0; i < 4; ++i) p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void write_file(struct array *a, unsigned count, const char *path) {
+  const uint32_t head_bytes = 64 + 64 * count;
+  uint8_t *head = allocate(head_bytes);
+  uint32_t at = head_bytes;
+  for (unsigned i = 0; i < count; ++i) {
+    uint8_t *e = head + 64 + 64 * i;
+    const uint32_t bytes = a[i].rows * a[i].columns * a[i].size;
+    a[i].offset = at;
+    at = (at + bytes + 63) / 64 * 64;
+    memcpy(e, a[i].name, strlen(a[i].name));
+    put32(e + 16, a[i].dtype);
+    put32(e + 20, 2);
+    put32(e + 24, a[i].rows);
+    put32(e + 28, a[i].columns);
+    put32(e + 44, a[i].offset);
+    put32(e + 48, bytes);
+    put32(e + 52, crc32_of(0, a[i].data, bytes));
+  }
+  memcpy(head, "PEPLDATA", 8);
+  put32(head + 8, 1);
+  put32(head + 12, count);
+  put32(head + 16, at);
+  put32(head + 20, crc32_of(0, head, head_bytes));
+  FILE *f = fopen(path, "wb");
+  if (!f) die(path, ": cannot write");
+  bool ok = fwrite(head, head_bytes, 1, f) == 1;
+  uint32_t written = head_bytes;
+  for (unsigned i = 0; i < count && ok; ++i) {
+    const uint32_t bytes = a[i].rows * a[i].columns * a[i].size;
+    ok = fwrite(a[i].data, 1, bytes, f) == bytes;
+    written += bytes;
+    static const uint8_t zero[64];
+    const uint32_t gap = (64 - written % 64) % 64;
+    ok = ok && fwrite(zero, 1, gap, f) == gap;
+    written += gap;
+  }
+  if (fclose(f) != 0 || !ok) die(path, ": write failed");
+  free(head);
+}
+
+static void make(const struct options *o) {
+  const size_t xs = (size_t)o->m * (size_t)o->k, ys = (size_t)o->k * (size_t)o->n, os = (size_t)o->m * (size_t)o->n;
+  uint64_t state = (uint64_t)o->seed * 0x9e3779b97f4a7c15ull + 1;
+  const uint32_t in = o->int8 ? 1 : 2, out = o->int8 ? 4 : 2;
+  uint8_t *x = allocate(xs * in), *y = allocate(ys * in), *r = allocate(os * out);
+  for (size_t i = 0; i < xs + ys; ++i) {
+    uint8_t *p = i < xs ? x + i * in : y + (i - xs) * in;
+    if (o->int8) *p = (uint8_t)next_random(&state);
+    else memcpy(p, &(uint16_t){random_bf16(&state)}, 2);
+  }
+  for (long row = 0; row < o->m; ++row) {
+    for (long column = 0; column < o->n; ++column) {
+      uint8_t *p = r + ((size_t)row * (size_t)o->n + (size_t)column) * out;
+      if (o->int8) memcpy(p, &(int32_t){dot_int8((int8_t *)x, (int8_t *)y, o, row, column)}, 4);
+      else memcpy(p, &(uint16_t){narrow(dot_bf16((uint16_t *)x, (uint16_t *)y, o, row, column))}, 2);
+    }
+  }
+  struct array arrays[] = {
+      {"x", o->int8 ? INT8 : BF16, (uint32_t)o->m, (uint32_t)o->k, in, x, 0},
+      {"y", o->int8 ? INT8 : BF16, (uint32_t)o->k, (uint32_t)o->n, in, y, 0},
+      {"ref", o->int8 ? INT32 : BF16, (uint32_t)o->m, (uint32_t)o->n, out, r, 0},
+  };
+  write_file(arrays, 3, o->out);
+  free(x);
+  free(y);
+  free(r);
+}
+
+static long parse(const char *text, long low, long high) {
+  char *end;
+  errno = 0;
+  const long v = strtol(text, &end, 10);
+  if (errno || end == text || *end || v < low || v > high) die(text, ": not a number in range");
+  return v;
+}
+
+int main(int argc, char **argv) {
+  struct options o = {.m = 256, .n = 256, .k = 256, .dim = 16, .seed = 1};
+  long *const size[3] = {&o.m, &o.n, &o.k};
+  int sizes = 0;
+  for (int i = 1; i < argc; ++i) {
+    const char *a = argv[i];
+    if (a[0] != '-') {
+      if (sizes == 3) die("more than three sizes: ", a);
+      *size[sizes++] = parse(a, 1, 8192);
+      continue;
+    }
+    if (i + 1 == argc) die(a, " needs a value");
+    const char *v = argv[++i];
+    if (!strcmp(a, "--type")) {
+      if (strcmp(v, "bf16") && strcmp(v, "int8")) die("--type is bf16 or int8, not ", v);
+      o.int8 = !strcmp(v, "int8");
+    } else if (!strcmp(a, "--dim")) o.dim = parse(v, 1, 256);
+    else if (!strcmp(a, "--seed")) o.seed = parse(v, 0, 1 << 30);
+    else if (!strcmp(a, "-o")) o.out = v;
+    else if (strncmp(a, "--b", 3)) die("unknown argument ", a); /* --block.., --buffers are the app's */
+  }
+  if (sizes != 0 && sizes != 3) die("give all of M N K or none", "");
+  if (!o.out) die("-o FILE is needed", "");
+  make(&o);
+  return 0;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes a data file for the app digits: the network and the images to classify.
+
+  pack.py -o OUT                       the held-out images with their labels
+  pack.py -o OUT IMAGE [IMAGE ...]     your own: PNG or PGM pictures of one digit each, or CSV with 64
+                                       numbers 0..16 a line (one image a line)
+
+A picture may have any size. It is brought to 8 x 8 values 0..16 as the data set is: bright strokes on
+dark ground (a picture that is mostly bright is inverted), cropped to the strokes, centred, averaged.
+"""
+import argparse
+import pathlib
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "data"))
+import datafile  # noqa: E402
+import pack as packer  # noqa: E402
+
+
+def to_8x8(grey, path):
+    """8 x 8 values 0..16 of a grey picture."""
+    if grey.shape == (8, 8) and grey.max() <= 16:
+        return grey.astype(np.uint8)
+    v = grey.astype(np.float64) / 255
+    if np.median(v) > 0.5:
+        v = 1 - v
+    strokes = np.argwhere(v > 0.25)
+    if strokes.size == 0:
+        raise datafile.BadFile(f"{path}: nothing to see, no pixel stands out from the ground")
+    (top, left), (bottom, right) = strokes.min(axis=0), strokes.max(axis=0) + 1
+    side = max(bottom - top, right - left)
+    square = np.zeros((side, side))
+    y, x = (side - (bottom - top)) // 2, (side - (right - left)) // 2
+    square[y:y + bottom - top, x:x + right - left] = v[top:bottom, left:right]
+    # Average over 8 x 8 fields; every pixel is repeated eight times, so that any side divides.
+    fine = np.repeat(np.repeat(square, 8, axis=0), 8, axis=1)
+    fields = fine.reshape(8, side, 8, side).mean(axis=(1, 3))
+    return np.rint(16 * fields / max(fields.max(), 1e-9)).astype(np.uint8)
+
+
+def read_images(paths):
+    images = []
+    for path in paths:
+        values = packer.read_any(path)
+        if pathlib.Path(path).suffix.lower() == ".csv":
+            if values.shape[1] != 64 or values.min() < 0 or values.max() > 16:
+                raise datafile.BadFile(f"{path}: 64 numbers from 0 to 16 a line are needed, it has {values.shape[1]} "
+                                       f"from {values.min()} to {values.max()}")
+            images.append(values.astype(np.uint8))
+        else:
+            images.append(to_8x8(values, path).reshape(1, 64))
+    return np.concatenate(images)
+
+
+def network():
+    with np.load(HERE / "weights.npz", allow_pickle=False) as w:
+        return [packer.make_array("w1", w["w1"], "bf16"), packer.make_array("b1", w["b1"], "f32"),
+                packer.make_array("w2", w["w2"], "bf16"), packer.make_array("b2", w["b2"], "f32")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("images", nargs="*")
+    args = parser.parse_args()
+    try:
+        arrays = network()
+        if args.images:
+            arrays.append(packer.make_array("images", read_images(args.images), "uint8"))
+        else:
+            with np.load(HERE / "heldout.npz", allow_pickle=False) as held:
+                arrays.append(packer.make_array("images", held["images"], "uint8"))
+                arrays.append(packer.make_array("labels", held["labels"], "uint8"))
+        data = datafile.encode(arrays)
+    except datafile.BadFile as e:
+        sys.exit(f"digits/pack.py: {e}")
+    out = pathlib.Path(args.output)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(data)
+    print(f"{out}: {arrays[4].shape[0]} images, {len(data)} bytes")
+
+
+if __name__ == "__main__":
+    main()

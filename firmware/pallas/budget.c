@@ -104,6 +104,9 @@ static struct pl_buffer *make_ring(struct pl_group *group, uint32_t n, uint32_t 
     ring[i].group = group;
     ring[i].next = &ring[(i + 1) % n];
     ring[i].writer = PL_NOBODY;
+    ring[i].write_ticket = 0;
+    for (unsigned r = 0; r < PL_QUEUES; r++)
+      ring[i].read_ticket[r] = pl_context.done[r];
   }
   return ring;
 }
@@ -132,6 +135,7 @@ static pl_status make_operand(struct pl_operand *op, uint32_t *used) {
     return pl_context.status;
   if (op->kind == PL_OPERAND_DIRECT)
     return PL_OK;
+  op->group.filler = op->kind == PL_OPERAND_BLOCKED && !op->output ? op : NULL;
   op->buffer = make_ring(&op->group, op->buffers, *used, op->slot_bytes);
   if (op->buffer == NULL)
     return pl_context.status;

@@ -155,7 +155,7 @@ void pl_get_stats(pl_stats *stats) {
     return;
   stats->steps = plan->steps;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
-    stats->copies[i] = plan->operand[i].copies;
+    stats->copies[i] = plan->operand[i].tag & PL_TAG_NUMBER;
   for (unsigned q = 0; q < PL_QUEUES; q++)
     (void)!tpu_counters_read(&c->counters, q, &stats->queue[q]);
 }

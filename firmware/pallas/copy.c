@@ -108,7 +108,7 @@ static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *ds
 /* Queues a copy behind everything it depends on. */
 static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl_view *src,
                        const struct pl_view *dst, uint32_t signals) {
-  struct transfer t = {.src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index)};
+  struct transfer t = {.src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step};
   struct pl_deps deps = {0};
 
   t.levels = levels_of(src, dst, t.level, &t.row);
@@ -130,7 +130,7 @@ void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref) {
   if (!start_copy(c, q, src, dst, 0))
     return;
   pl_has_read(src->buffer, q);
-  pl_has_written(dst->buffer, q);
+  pl_has_written(c, dst->buffer, q);
 }
 
 /* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
@@ -180,7 +180,7 @@ void pl_start(const pl_copy_handle *copy) {
     return;
   c->semaphore[semaphore].started += copy->bytes;
   c->semaphore[semaphore].queue = q->number;
-  c->semaphore[semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step_tag;
+  c->semaphore[semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
 }
 
 pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore) {

@@ -2,48 +2,54 @@
 /*
  * Matrix multiplication. The first dot of a kind is checked and remembered in a record of its result's
  * view; as long as the same refs come again and the queue's words are still that record's, a dot costs
- * three addresses, the mode, up to three wait amounts and GO.
+ * three addresses, the mode, three wait amounts and GO.
  *
- * The waits of a record are fixed: the writers of x and y, and the vector unit, which reads the
- * accumulator. A ticket that was reached long ago costs nothing, so nothing is left out to save a wait.
+ * The waits of a record are fixed: the writers of x and y, and the vector unit, which reads (or wrote)
+ * the accumulator. A ticket that was reached long ago costs nothing, so nothing is left out to save a
+ * wait. Whatever would make another wait necessary takes the queue away from its owner: a new writer
+ * of any buffer (pl_has_written), an error, a fence.
  */
 #include "internal.h"
 
-static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref, unsigned mode);
+static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
+                             struct pl_view *y, uint32_t y_generation, unsigned mode);
 
-/* Same record, same writers: only the vector unit may be both a writer of x or y and the third wait. */
-void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode) {
+/* No call but the last one in here, and few values at a time: a leaf that saves no registers. */
+void pl_dot_refs(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
+                 struct pl_view *y, uint32_t y_generation, unsigned mode)
+{
   struct pl_context *c = pl_self();
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
-  const struct pl_dot_record *r = acc.view->dot;
-  struct pl_buffer *bx = x.view->buffer, *by = y.view->buffer, *bc = acc.view->buffer;
+  struct pl_dot_record *r = acc->dot;
+  const uint32_t issued = q->issued;
 
-  if (PL_UNLIKELY(q->owner != r || r->x != x.view || r->y != y.view || (mode & ~1u) != r->mode ||
-                  acc.generation != acc.view->generation || x.generation != x.view->generation ||
-                  y.generation != y.view->generation || bx->writer != r->x_writer ||
-                  by->writer != r->y_writer || c->status != PL_OK) ||
-      (PL_UNLIKELY(q->issued == q->limit) && !pl_room(c, q))) {
-    dot_slow(c, acc, x, y, mode);
+  if (PL_UNLIKELY(q->owner != r || r->x != x || r->y != y || (mode & ~PL_ACCUMULATE) != r->mode ||
+                  acc_generation != acc->generation || x_generation != x->generation ||
+                  y_generation != y->generation || issued == q->limit)) {
+    dot_slow(acc, acc_generation, x, x_generation, y, y_generation, mode);
     return;
   }
-  if (!(mode & PL_ACCUMULATE) && (acc.view->flags & PL_VIEW_WHOLE)) {
-    bc = bc->next; /* a fresh accumulator, if there are two */
-    acc.view->buffer = bc;
-  }
   const uintptr_t base = q->base;
-  tpu_queue_put(base, TPU_MXU_A, bx->address + x.view->offset);
-  tpu_queue_put(base, TPU_MXU_B, by->address + y.view->offset);
-  tpu_queue_put(base, TPU_MXU_C, bc->address + acc.view->offset);
-  tpu_queue_put(base, TPU_MXU_MODE, r->mode_word | (mode & PL_ACCUMULATE) << TPU_MXU_MODE_ACCUMULATE_SHIFT);
-  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(0), bx->write_ticket);
-  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(1), by->write_ticket);
-  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(2), bc->read_ticket[TPU_QUEUE_VPU]);
-  tpu_queue_go(base, r->tag + c->step_tag);
-  const uint32_t ticket = ++q->issued;
-  bx->read_ticket[TPU_QUEUE_MXU] = ticket;
-  by->read_ticket[TPU_QUEUE_MXU] = ticket;
-  bc->write_ticket = ticket;
-  bc->writer = TPU_QUEUE_MXU;
+  const uint32_t ticket = issued + 1;
+  struct pl_buffer *b = acc->buffer;
+  if (!(mode & PL_ACCUMULATE)) {
+    b = b->next; /* a fresh accumulator, if there are two */
+    acc->buffer = b;
+  }
+  tpu_queue_put(base, TPU_MXU_C, b->address + acc->offset);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(2), b->read_ticket[TPU_QUEUE_VPU]);
+  tpu_queue_put(base, TPU_MXU_MODE, r->dtype | mode);
+  b->write_ticket = ticket;
+  b = x->buffer;
+  tpu_queue_put(base, TPU_MXU_A, b->address + x->offset);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(0), b->write_ticket);
+  b->read_ticket[TPU_QUEUE_MXU] = ticket;
+  b = y->buffer;
+  tpu_queue_put(base, TPU_MXU_B, b->address + y->offset);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(1), b->write_ticket);
+  b->read_ticket[TPU_QUEUE_MXU] = ticket;
+  tpu_queue_go(base, r->tag + c->step);
+  q->issued = ticket;
 }
 
 static pl_status check_operands(const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y) {
@@ -95,6 +101,14 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
   return PL_OK;
 }
 
+_Static_assert(PL_ACCUMULATE == TPU_MXU_MODE_ACCUMULATE_MASK && PL_TRANSPOSED == TPU_MXU_MODE_TRANSPOSE_B_MASK,
+               "modes of pl_dot are bits of the MODE register");
+
+static uint32_t dtype_bit(const struct pl_view *x)
+{
+  return (x->dtype == PL_INT8 ? (uint32_t)TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16) << TPU_MXU_MODE_DTYPE_SHIFT;
+}
+
 static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const struct pl_view *x,
                       const struct pl_view *y, unsigned mode) {
   tpu_queue_put(q->base, TPU_MXU_A_PITCH, (uint32_t)x->stride[0]);
@@ -106,49 +120,67 @@ static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const
   tpu_queue_put(q->base, TPU_MXU_A, x->buffer->address + x->offset);
   tpu_queue_put(q->base, TPU_MXU_B, y->buffer->address + y->offset);
   tpu_queue_put(q->base, TPU_MXU_C, acc->buffer->address + acc->offset);
-  const uint32_t dtype = x->dtype == PL_INT8 ? TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16;
-  tpu_queue_put(q->base, TPU_MXU_MODE,
-                dtype << TPU_MXU_MODE_DTYPE_SHIFT |
-                    (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0) |
-                    (mode & PL_ACCUMULATE ? TPU_MXU_MODE_ACCUMULATE_MASK : 0));
+  tpu_queue_put(q->base, TPU_MXU_MODE, dtype_bit(x) | mode);
 }
 
 static uint32_t wait_byte(uint32_t writer, unsigned i) {
   return writer == PL_NOBODY ? 0 : (TPU_Q_WAITS_EN0_MASK | writer) << 8 * i;
 }
 
-/* Stages the fixed waits and lets the record own the queue, if these refs allow it. */
-static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_dot_record *r,
-                      const struct pl_view *acc, const struct pl_view *x, const struct pl_view *y,
-                      unsigned mode) {
+/*
+ * Stages the fixed waits and lets the record own the queue, if these refs allow it. From then on a dot
+ * enters itself by its ticket alone; so every buffer of the accumulator has the MXU as its writer (one
+ * that the vector unit wrote is covered by the third wait).
+ */
+static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_view *acc, const struct pl_view *x,
+                      const struct pl_view *y, unsigned mode)
+{
   const uint32_t wx = x->buffer->writer, wy = y->buffer->writer;
   const unsigned flags = acc->flags | x->flags | y->flags;
+  struct pl_dot_record *r = acc->dot;
 
   q->owner = NULL;
-  if ((flags & PL_VIEW_POOLED) || c->waits < 3 || (wx == wy && wx != PL_NOBODY) || wx == TPU_QUEUE_VPU ||
-      wy == TPU_QUEUE_VPU)
+  if ((flags & PL_VIEW_POOLED) || !(acc->flags & PL_VIEW_WHOLE) || c->waits < 3 || (wx == wy && wx != PL_NOBODY) ||
+      wx == TPU_QUEUE_VPU || wy == TPU_QUEUE_VPU)
     return;
+  for (struct pl_buffer *b = acc->buffer->next; b != acc->buffer; b = b->next)
+    if (b->writer != TPU_QUEUE_MXU) {
+      b->writer = TPU_QUEUE_MXU;
+      b->write_ticket = q->issued;
+    }
   r->x = x;
   r->y = y;
-  r->x_writer = wx;
-  r->y_writer = wy;
-  r->mode = mode & ~1u;
+  r->mode = mode & ~(unsigned)PL_ACCUMULATE;
   r->tag = PL_TAG(PL_TAG_DOT, acc->index);
-  r->mode_word = (x->dtype == PL_INT8 ? TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16) << TPU_MXU_MODE_DTYPE_SHIFT |
-                 (mode & PL_TRANSPOSED ? TPU_MXU_MODE_TRANSPOSE_B_MASK : 0);
+  r->dtype = dtype_bit(x);
   tpu_queue_put(q->base, TPU_Q_WAITS, wait_byte(wx, 0) | wait_byte(wy, 1) | wait_byte(TPU_QUEUE_VPU, 2));
   q->owner = r;
 }
 
-static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref, pl_ref y_ref,
-                             unsigned mode) {
-  struct pl_view *acc = pl_use(c, acc_ref), *x = pl_use(c, x_ref), *y = pl_use(c, y_ref);
+/* The queue looked full: if it was not, and nothing else is new, the hot path can go on. */
+static bool only_room(struct pl_context *c, const struct pl_queue *q, const struct pl_view *acc)
+{
+  return q->owner == acc->dot && q->issued == q->limit && pl_room(c, &c->queue[TPU_QUEUE_MXU]) &&
+         q->issued != q->limit;
+}
+
+static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
+                             struct pl_view *y, uint32_t y_generation, unsigned mode)
+{
+  struct pl_context *c = pl_self();
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   struct pl_deps deps = {0};
 
+  acc = pl_use(c, (pl_ref){acc, acc_generation});
+  x = pl_use(c, (pl_ref){x, x_generation});
+  y = pl_use(c, (pl_ref){y, y_generation});
   if (acc == NULL || x == NULL || y == NULL)
     return;
-  if (mode > (PL_ACCUMULATE | PL_TRANSPOSED)) {
+  if (only_room(c, q, acc)) {
+    pl_dot_refs(acc, acc_generation, x, x_generation, y, y_generation, mode);
+    return;
+  }
+  if (mode > (PL_ACCUMULATE | PL_TRANSPOSED) || (mode & 1)) {
     pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u", mode);
     return;
   }
@@ -160,10 +192,10 @@ static PL_COLD void dot_slow(struct pl_context *c, pl_ref acc_ref, pl_ref x_ref,
   pl_read_deps(&deps, x->buffer, TPU_QUEUE_MXU);
   pl_read_deps(&deps, y->buffer, TPU_QUEUE_MXU);
   pl_write_deps(&deps, acc->buffer, TPU_QUEUE_MXU);
-  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_DOT, acc->index)))
+  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_DOT, acc->index) + c->step))
     return;
   pl_has_read(x->buffer, q);
   pl_has_read(y->buffer, q);
-  pl_has_written(acc->buffer, q);
-  own_queue(c, q, acc->dot, acc, x, y, mode);
+  pl_has_written(c, acc->buffer, q);
+  own_queue(c, q, acc, x, y, mode);
 }

@@ -96,6 +96,14 @@ static void begin(void) {
   pl_message_add(": ");
 }
 
+/* Hot paths do not look at the status: they are closed by taking the queues from their owners. */
+static void become(struct pl_context *c, pl_status status)
+{
+  c->status = status;
+  for (unsigned q = 0; q < PL_QUEUES; q++)
+    c->queue[q].owner = NULL;
+}
+
 pl_status pl_fail(pl_status status, const char *format, ...) {
   struct pl_context *c = &pl_context;
   if (c->status == PL_OK) {
@@ -104,7 +112,7 @@ pl_status pl_fail(pl_status status, const char *format, ...) {
     va_start(args, format);
     add(format, args);
     va_end(args);
-    c->status = status;
+    become(c, status);
   }
   return c->status;
 }
@@ -118,7 +126,7 @@ pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const c
     va_start(args, format);
     add(format, args);
     va_end(args);
-    c->status = status;
+    become(c, status);
   }
   return c->status;
 }

@@ -39,7 +39,10 @@ enum {
   PL_ALIGN = 64,       /* of buffers in VMEM and SMEM; a row of 16 lanes of 32 bits */
 };
 
-/* Tags: kind in bits 31:28, operand or scratch in 27:24, grid step modulo 2^23 below. */
+/*
+ * Tags: kind in bits 31:28, operand or scratch in 27:24. Below, for fetches and write-backs, their number
+ * (from 0, of that operand in the call); for the others the grid step.
+ */
 enum pl_tag_kind {
   PL_TAG_FETCH = 1,
   PL_TAG_WRITE_BACK = 2,
@@ -49,15 +52,21 @@ enum pl_tag_kind {
   PL_TAG_SYNC = 6,
 };
 #define PL_TAG(kind, operand) ((uint32_t)(kind) << 28 | (uint32_t)(operand) << 24)
+#define PL_TAG_NUMBER 0xffffffu
+
+/* No step has this number. */
+#define PL_NO_STEP 0xffffffffu
 
 /* Users of a buffer that follow one another, over all buffers of an operand or scratch. */
 struct pl_group {
-  uint32_t readers; /* bit q: queue q has ever read one of them in this call */
+  uint32_t readers;          /* bit q: queue q has read one of them, in this call or an earlier one */
+  struct pl_operand *filler; /* the input they belong to: its staged wait covers `readers` */
 };
 
 struct pl_buffer {
   uint32_t address;
   struct pl_buffer *next; /* the ring of an operand's or accumulator's buffers */
+  uint32_t first;         /* inputs: step with which the run begins that it holds */
   struct pl_group *group;
   uint32_t writer; /* queue, PL_NOBODY */
   uint32_t write_ticket;
@@ -95,9 +104,9 @@ enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH };
 /* A dot whose shapes were checked, and what it keeps staged. */
 struct pl_dot_record {
   const struct pl_view *x, *y;
-  uint32_t mode;               /* enum pl_dot_mode without ACCUMULATE */
-  uint32_t x_writer, y_writer; /* whose tickets waits 0 and 1 are; wait 2 is the vector unit's */
-  uint32_t mode_word, tag;
+  uint32_t mode;  /* enum pl_dot_mode without ACCUMULATE */
+  uint32_t dtype; /* in the MODE register */
+  uint32_t tag;
 };
 
 enum { PL_VECTOR_SOURCES = 2, PL_VECTOR_ADDRESSES = 8 };
@@ -161,6 +170,7 @@ struct pl_dim {
 /* Where a block of an output goes, kept from its evaluation to its write-back. */
 struct pl_latch {
   struct pl_latch *next;
+  uint32_t first; /* step with which the run begins */
   uint32_t address;
   bool ragged;
   int32_t index[PL_MAX_RANK]; /* if ragged */
@@ -184,22 +194,19 @@ struct pl_operand {
   pl_map map;          /* NULL: never moves */
   struct pl_cursor *cursor;
   struct pl_queue *queue;
-  uint32_t pending; /* bit i: the block of step s+1+i is another than that of s+i */
-  uint32_t lead_bit;
-  uint32_t base;    /* address of block 0 */
-  uint32_t address; /* of the block evaluated last */
-  bool ragged;      /* that block is at the edge */
-  bool output;
-  uint8_t kind, rank, space, dtype;
+  struct pl_operand *next; /* in its list of pl_plan */
+  uint32_t address; /* of the block evaluated last, without the edge */
+  uint32_t tag;     /* of the next copy; counts them */
   struct pl_buffer *fill;              /* next buffer to fetch into */
   struct pl_latch *latch, *latch_fill; /* outputs: of the current run, of the run evaluated last */
-  uint32_t wait_queue;                 /* whose ticket the staged wait is; PL_NOBODY */
-  uint32_t wait_readers;               /* group.readers that the staged wait covers */
-  uint32_t tag;
-  uint32_t copies;
-  struct pl_dim dim[PL_MAX_RANK];
+  uint32_t wait_offset;                /* inputs: of the staged wait's ticket in a pl_buffer */
+  uint32_t wait_queue;                 /* outputs: whose ticket the staged wait is; PL_NOBODY */
   pl_index index[PL_MAX_RANK];
-  /* set up once a plan */
+  struct pl_dim dim[PL_MAX_RANK];
+  /* set up once a plan or a call */
+  uint32_t base; /* address of block 0 */
+  bool output, pending; /* pending: followed, and the next step has another block */
+  uint8_t kind, rank, space, dtype;
   struct pl_group group;
   struct pl_transfer transfer;
   struct pl_buffer *buffer;
@@ -220,24 +227,19 @@ struct pl_scratch {
   uint32_t buffers, slot_bytes; /* ACC: rows */
 };
 
-enum { PL_PLAN_KEY_WORDS = 416 };
-
 struct pl_plan {
   struct pl_plan *next;
-  uint32_t bytes; /* of the arena */
   const uint32_t *key;
-  uint32_t key_words;
-  const char *name;
   uint32_t inputs, outputs, scratches;
   struct pl_operand *operand; /* inputs, then outputs */
   struct pl_scratch *scratch;
   struct pl_cursor *cursor;
   uint32_t cursors;
-  /* Operands that move, by what a step does with them. */
-  struct pl_operand **fetched;  /* inputs with two buffers or more */
-  struct pl_operand **written;  /* outputs in HBM */
-  struct pl_operand **followed; /* inputs with one buffer, and operands used in place */
-  uint32_t fetched_count, written_count, followed_count;
+  /* Operands that move, by what a step does with them; each list goes on in pl_operand.next. */
+  struct pl_operand *fetched;  /* inputs with two buffers or more */
+  struct pl_operand *written;  /* outputs in HBM */
+  struct pl_operand *followed; /* inputs with one buffer, and operands used in place */
+  bool plain; /* all of rank 2, with the same lead, and none of them followed */
   uint32_t steps;
   pl_grid grid;
   uint32_t copy_queue;         /* for copies of the body: a channel that no input uses, if there is one */
@@ -255,7 +257,6 @@ struct pl_context {
   struct pl_context_head head; /* tp points here */
   pl_status status;            /* sticky error of the running call */
   uint32_t step;
-  uint32_t step_tag; /* step modulo 2^23: adding a lead to it never reaches bit 24 */
   uint32_t generation;
   uintptr_t mark; /* address of TRACE_MARK */
   struct pl_queue queue[PL_QUEUES];
@@ -269,7 +270,7 @@ struct pl_context {
   bool ready;
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
-  uint32_t next_view;
+  uint32_t next_view, view_generation;
   struct pl_view views[PL_MAX_VIEWS];
   struct {
     uint32_t started, waited; /* bytes, modulo 2^32 */
@@ -327,13 +328,24 @@ bool pl_drain(struct pl_context *c);
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
-static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {
+static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q)
+{
+  struct pl_group *group = buffer->group;
   buffer->read_ticket[q->number] = q->issued;
-  buffer->group->readers |= 1u << q->number;
+  if (!(group->readers >> q->number & 1)) {
+    group->readers |= 1u << q->number;
+    if (group->filler != NULL && group->filler->queue->owner == group->filler)
+      group->filler->queue->owner = NULL; /* its staged wait does not cover this reader */
+  }
 }
 
-static inline void pl_has_written(struct pl_buffer *buffer, const struct pl_queue *q) {
-  buffer->writer = q->number;
+/* Queues whose staged words depend on who wrote last look again. */
+static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer, const struct pl_queue *q)
+{
+  if (buffer->writer != q->number) {
+    buffer->writer = q->number;
+    c->queue[TPU_QUEUE_MXU].owner = NULL;
+  }
   buffer->write_ticket = q->issued;
 }
 
@@ -342,6 +354,11 @@ static inline void pl_has_written(struct pl_buffer *buffer, const struct pl_queu
 uint32_t pl_plan_space(unsigned space);
 struct pl_buffer *pl_resident_buffer(const pl_array *array);
 uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns);
+
+/* ---- key.c ---- */
+bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);
+/* Writes the key, or with NULL only counts; returns its words. */
+uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);
 
 /* ---- plan.c, operand.c, budget.c ---- */
 pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,

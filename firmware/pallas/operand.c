@@ -177,9 +177,6 @@ pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
   if (buffer == NULL)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %s is not one of pl_alloc()",
                            (unsigned)array->address, pl_space_name(array->space));
-  buffer->writer = PL_NOBODY; /* everything of earlier calls is complete */
-  for (unsigned r = 0; r < PL_QUEUES; r++)
-    buffer->read_ticket[r] = pl_context.done[r];
   op->view.buffer = buffer;
   op->base = array->address - buffer->address;
   op->view.offset = op->base;

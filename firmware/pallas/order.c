@@ -68,7 +68,7 @@ static bool sleep_until(struct pl_context *c, uint32_t wanted) {
 }
 
 /* Waits until the queue has a free slot. */
-static bool wait_for_room(struct pl_context *c, struct pl_queue *q) {
+static PL_COLD bool wait_for_room(struct pl_context *c, struct pl_queue *q) {
   uint32_t slots = mmio_read32(q->base + TPU_Q_GO);
   if (slots == 0) {
     const uint32_t usual =
@@ -107,17 +107,17 @@ void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_
 }
 
 struct wait_list {
-  uint32_t queue[PL_QUEUES], count;
+  uint32_t count;
+  uint32_t queue[PL_QUEUES + 1], ticket[PL_QUEUES + 1];
 };
 
-/* The waits that the queue has not observed yet. */
-static void pending_waits(struct pl_context *c, const struct pl_queue *q, const struct pl_deps *deps,
-                          struct wait_list *list) {
-  list->count = 0;
-  for (uint32_t left = deps->mask, r = 0; left != 0; left >>= 1, r++)
-    if ((left & 1) && !pl_reached(q->observed[r], deps->ticket[r]) &&
-        !pl_reached(c->done[r], deps->ticket[r]))
-      list->queue[list->count++] = r;
+static inline void add_wait(struct pl_context *c, const struct pl_queue *q, struct wait_list *list, uint32_t r,
+                            uint32_t ticket)
+{
+  if (pl_reached(q->observed[r], ticket) || pl_reached(c->done[r], ticket))
+    return; /* seen already */
+  list->queue[list->count] = r;
+  list->ticket[list->count++] = ticket;
 }
 
 /* What a command carries besides its ticket and its waits for tickets. */
@@ -128,67 +128,80 @@ struct extra {
   uint32_t semaphore, amount;
 };
 
-static bool go(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, const uint32_t *queues,
-               uint32_t count, const struct extra *extra, uint32_t tag) {
+/* Queues what is staged with waits first .. first + count - 1 of the list. */
+static bool go(struct pl_context *c, struct pl_queue *q, const struct wait_list *list, uint32_t first, uint32_t count,
+               const struct extra *extra, uint32_t tag)
+{
+  const uint32_t standard = TPU_Q_SIGNALS_EN0_MASK | q->number;
   uint32_t waits = 0, n = 0;
 
   if (q->issued == q->limit && !wait_for_room(c, q))
     return false;
   for (; n < count; n++) {
-    uint32_t r = queues[n];
+    const uint32_t r = list->queue[first + n], ticket = list->ticket[first + n];
     waits |= (TPU_Q_WAITS_EN0_MASK | r) << 8 * n;
-    tpu_queue_put(q->base, TPU_Q_WAIT_AMOUNT(n), deps->ticket[r]);
-    q->observed[r] = deps->ticket[r];
+    tpu_queue_put(q->base, TPU_Q_WAIT_AMOUNT(n), ticket);
+    q->observed[r] = ticket;
   }
-  if (extra != NULL && extra->consumes) {
-    waits |= (TPU_Q_WAITS_EN0_MASK | TPU_Q_WAITS_CONSUME0_MASK | extra->semaphore) << 8 * n;
-    tpu_queue_put(q->base, TPU_Q_WAIT_AMOUNT(n), extra->amount);
-  }
-  tpu_queue_put(q->base, TPU_Q_WAITS, waits);
-  const uint32_t standard = TPU_Q_SIGNALS_EN0_MASK | q->number;
-  if (extra != NULL && extra->signals != 0) {
+  if (extra == NULL) {
+    tpu_queue_put(q->base, TPU_Q_WAITS, waits);
+    tpu_queue_go(q->base, tag);
+  } else {
+    if (extra->consumes) {
+      waits |= (TPU_Q_WAITS_EN0_MASK | TPU_Q_WAITS_CONSUME0_MASK | extra->semaphore) << 8 * n;
+      tpu_queue_put(q->base, TPU_Q_WAIT_AMOUNT(n), extra->amount);
+    }
+    tpu_queue_put(q->base, TPU_Q_WAITS, waits);
     tpu_queue_put(q->base, TPU_Q_SIGNALS, standard | extra->signals);
     tpu_queue_put(q->base, TPU_Q_SIGNAL_AMOUNT(1), extra->signal_amount);
-  }
-  tpu_queue_go(q->base, tag + c->step_tag);
-  if (extra != NULL && extra->signals != 0)
+    tpu_queue_go(q->base, tag);
     tpu_queue_put(q->base, TPU_Q_SIGNALS, standard);
+  }
   q->issued++;
   return true;
 }
 
-static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps,
-                  const struct extra *extra, uint32_t tag) {
+/* Too many waits for one command: SYNC commands take them, in order, and this one waits for the last. */
+static PL_COLD bool issue_joined(struct pl_context *c, struct pl_queue *q, const struct wait_list *list, uint32_t room,
+                                 const struct extra *extra, uint32_t tag)
+{
   struct pl_queue *sync = &c->queue[TPU_QUEUE_SYNC];
-  struct pl_deps all = *deps;
+  const uint32_t keep = q == sync ? room : 0;
+  struct wait_list joined = {.count = 1};
+  uint32_t first = 0;
+
+  while (list->count - first > keep) {
+    const uint32_t left = list->count - first, n = left < c->waits ? left : c->waits;
+    if (!go(c, sync, list, first, n, NULL, PL_TAG(PL_TAG_SYNC, 0) + c->step))
+      return false;
+    first += n;
+  }
+  if (q == sync)
+    return go(c, q, list, first, list->count - first, extra, tag);
+  joined.queue[0] = TPU_QUEUE_SYNC;
+  joined.ticket[0] = sync->issued;
+  return go(c, q, &joined, 0, 1, extra, tag);
+}
+
+static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, const struct extra *extra,
+                  uint32_t tag)
+{
+  const uint32_t room = c->waits - (extra != NULL && extra->consumes ? 1 : 0);
   struct wait_list list;
-  uint32_t first = 0, room = c->waits - (extra != NULL && extra->consumes ? 1 : 0);
 
   if (c->status != PL_OK)
     return false;
+  list.count = 0;
   if (q->fenced) {
     q->fenced = false;
-    if (q != sync)
-      pl_depend(&all, TPU_QUEUE_SYNC, q->fence);
+    if (q->number != TPU_QUEUE_SYNC && !(deps->mask >> TPU_QUEUE_SYNC & 1))
+      add_wait(c, q, &list, TPU_QUEUE_SYNC, q->fence);
   }
-  pending_waits(c, q, &all, &list);
-  if (list.count > room) {
-    /* Too many for one command: SYNC commands wait for them, in order, and this one for the last. */
-    struct pl_deps none = {0};
-    uint32_t keep = q == sync ? room : 0;
-    while (list.count - first > keep) {
-      uint32_t n = list.count - first < c->waits ? list.count - first : c->waits;
-      if (!go(c, sync, &all, list.queue + first, n, NULL, PL_TAG(PL_TAG_SYNC, 0)))
-        return false;
-      first += n;
-    }
-    if (q != sync) {
-      pl_depend(&none, TPU_QUEUE_SYNC, sync->issued);
-      list.queue[0] = TPU_QUEUE_SYNC;
-      return go(c, q, &none, list.queue, 1, extra, tag);
-    }
-  }
-  return go(c, q, &all, list.queue + first, list.count - first, extra, tag);
+  for (uint32_t left = deps->mask, r = 0; left != 0; left >>= 1, r++)
+    if (left & 1)
+      add_wait(c, q, &list, r, deps->ticket[r]);
+  return list.count <= room ? go(c, q, &list, 0, list.count, extra, tag)
+                            : issue_joined(c, q, &list, room, extra, tag);
 }
 
 bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals,
@@ -209,7 +222,7 @@ bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, u
     extra.semaphore = (uint32_t)wait_semaphore;
     extra.amount = wait_amount;
   }
-  return issue(c, &c->queue[TPU_QUEUE_SYNC], deps, &extra, PL_TAG(PL_TAG_SYNC, 0));
+  return issue(c, &c->queue[TPU_QUEUE_SYNC], deps, &extra, PL_TAG(PL_TAG_SYNC, 0) + c->step);
 }
 
 /* Sleeps until the last SYNC command, which has the interrupt flag, is complete. */
@@ -247,18 +260,29 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
   return true;
 }
 
-bool pl_drain(struct pl_context *c) {
-  struct pl_deps deps = {0};
-  if (c->status != PL_OK)
-    return false;
-  for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
-    if (!pl_reached(c->done[r], c->queue[r].issued))
-      pl_depend(&deps, r, c->queue[r].issued);
-  if (!pl_sync(c, &deps, true, 0, 0, -1, 0) || !sleep_for_sync(c, WAIT_END))
-    return false;
-  for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
-    c->done[r] = c->queue[r].issued;
+/* Looks which queues are not done yet; false if there is none. */
+static bool unfinished(struct pl_context *c, struct pl_deps *deps)
+{
+  deps->mask = 0;
+  for (uint32_t r = 0; r < PL_QUEUES; r++) {
+    const uint32_t issued = c->queue[r].issued;
+    if (c->done[r] == issued)
+      continue;
+    (void)!tpu_sem_read(&c->sem, r, &c->done[r]);
+    if (c->done[r] != issued)
+      pl_depend(deps, r, issued);
+  }
+  return deps->mask != 0;
+}
+
+bool pl_drain(struct pl_context *c)
+{
+  struct pl_deps deps;
   uint32_t status;
+
+  while (c->status == PL_OK && unfinished(c, &deps))
+    if (!pl_sync(c, &deps, true, 0, 0, -1, 0) || !sleep_for_sync(c, WAIT_END))
+      return false;
   (void)!tpu_ctrl_status(&c->ctrl, &status);
   if (status & TPU_REG_STATUS_ERROR_MASK) /* one that stopped no command, such as a bad access */
     pl_device_error();

@@ -28,6 +28,7 @@ enum {
   PL_MAX_OPERANDS = 16,          /* inputs and outputs together */
   PL_MAX_SCRATCH = 16,           /* scratch items of a kernel */
   PL_MAX_GRID = 6,               /* grid dimensions */
+  PL_MAX_STEPS = (1 << 24) - 1,  /* steps of a call */
   PL_MAX_RANK = 5,               /* dimensions of an array or a block */
   PL_MAX_BUFFERS = 32,           /* buffers of an operand */
   PL_MAX_VIEWS = 24,             /* refs made by pl_at() that can be used at a time */
@@ -88,16 +89,18 @@ typedef struct pl_array {
   uint8_t rank;
   uint8_t dtype; /* pl_dtype */
   uint8_t space; /* pl_space */
+  uint8_t zero;  /* no padding: plans are found by comparing words */
 } pl_array;
 
 /* The extents of an array or a block; up to PL_MAX_RANK. */
 typedef struct pl_shape {
   int32_t extent[PL_MAX_RANK];
   uint8_t rank;
+  uint8_t zero[3];
 } pl_shape;
 
 #define PL_COUNT(...) (sizeof((int32_t[]){0, ##__VA_ARGS__}) / sizeof(int32_t) - 1)
-#define PL_SHAPE(...) ((pl_shape){{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)})
+#define PL_SHAPE(...) ((pl_shape){.extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)})
 
 /* An array at a byte offset of HBM, packed. */
 pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape);
@@ -146,6 +149,7 @@ typedef struct pl_block_spec {
   uint8_t rank;
   uint8_t space;        /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
   uint8_t buffer_count; /* 0: 2 */
+  uint8_t zero;
 } pl_block_spec;
 
 #define PL_BLOCK(map_, ...)                                                                                  \
@@ -159,12 +163,13 @@ typedef struct pl_block_spec {
 /* Scratch: memory of the kernel, not initialised, kept over all steps. */
 typedef struct pl_scratch_spec {
   uint8_t space, dtype;
+  uint8_t zero[2];
   pl_shape shape;
 } pl_scratch_spec;
 
 #define PL_SCRATCH_OF(space_, dtype_, ...)                                                                   \
   (&(const pl_scratch_spec){                                                                                 \
-      .space = (space_), .dtype = (dtype_), .shape = {{__VA_ARGS__}, PL_COUNT(__VA_ARGS__)}})
+      .space = (space_), .dtype = (dtype_), .shape = {.extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)}})
 #define PL_VMEM(dtype_, ...) PL_SCRATCH_OF(PL_VMEM, dtype_, __VA_ARGS__)
 #define PL_SMEM(dtype_, ...) PL_SCRATCH_OF(PL_SMEM, dtype_, __VA_ARGS__)
 #define PL_ACC(dtype_, ...)  PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
@@ -176,6 +181,7 @@ enum pl_dimension { PL_ARBITRARY = 0, PL_PARALLEL, PL_CORE_PARALLEL };
 typedef struct pl_grid_spec {
   int32_t extent[PL_MAX_GRID]; /* n, or pl_dyn(n) */
   uint8_t rank;
+  uint8_t zero[3];
 } pl_grid_spec;
 
 enum { PL_DYN_FLAG = 0x40000000 };
@@ -185,13 +191,13 @@ static inline int32_t pl_dyn(int32_t n) {
 }
 #define PL_DYN(n_) pl_dyn(n_)
 #define PL_GRID(...)                                                                                         \
-  { {__VA_ARGS__}, PL_COUNT(__VA_ARGS__) }
+  { .extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__) }
 
 typedef struct pl_kernel {
   const char *name;
   void (*body)(void);
   pl_grid_spec grid; /* rank 0: one step */
-  uint8_t dimension_semantics[PL_MAX_GRID];
+  uint8_t dimension_semantics[PL_MAX_GRID + 2]; /* enum pl_dimension; the last two are 0 */
   const pl_block_spec *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS]; /* NULL: whole array */
   const pl_scratch_spec *scratch[PL_MAX_SCRATCH];
   void *user; /* pl_user() and pl_grid.user */
@@ -256,13 +262,14 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n);
 /* Extent of a ref's dimension. */
 int32_t pl_ref_extent(pl_ref ref, unsigned dimension);
 
-enum pl_dot_mode { PL_OVERWRITE = 0, PL_ACCUMULATE = 1, PL_TRANSPOSED = 2 };
+/* Values of the bits in the MXU's MODE register. */
+enum pl_dot_mode { PL_OVERWRITE = 0, PL_TRANSPOSED = 2, PL_ACCUMULATE = 4 };
 /*
  * acc[M,N] (+)= x[M,K] . y[K,N]; with PL_TRANSPOSED y is [N,K]. bf16 x bf16 gives f32, int8 x int8
  * gives int32; acc is in ACC, x and y in VMEM. An OVERWRITE of a whole scratch takes a fresh physical
  * accumulator if there is one, so that the previous result can be drained meanwhile.
  */
-void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
+static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
 
 /*
  * o = cast(x). Between VMEM and ACC by the vector unit, with conversion; between any other spaces by
@@ -365,6 +372,14 @@ static inline int32_t pl_program_id(int axis) {
 static inline int32_t pl_num_programs(int axis) {
   return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.extent[axis] : pl_no_axis(axis);
 }
+/* pl_dot() with its refs taken apart, which stay in registers so. */
+void pl_dot_refs(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
+                 struct pl_view *y, uint32_t y_generation, unsigned mode);
+static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
+{
+  pl_dot_refs(acc.view, acc.generation, x.view, x.generation, y.view, y.generation, mode);
+}
+
 static inline void *pl_user(void) {
   return pl_running->grid.user;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Plans: everything about a kernel that does not depend on where its arrays lie, made once and found
- * again by contents (not by the descriptor's address, which may be on a stack).
+ * again by contents (key.c).
  *
  * Plans live in an arena. When it is full all of them are dropped: kernels that a program alternates
  * between fit together, and a program with hundreds runs each for long.
@@ -27,74 +27,6 @@ void *pl_arena_take(uint32_t bytes) {
   return taken;
 }
 
-/* ---- the key ---- */
-
-struct key {
-  uint32_t word[PL_PLAN_KEY_WORDS];
-  uint32_t count;
-};
-
-static inline void key_word(struct key *key, uint32_t word) {
-  key->word[key->count++] = word;
-}
-
-static inline void key_pointer(struct key *key, uintptr_t pointer) {
-  key_word(key, (uint32_t)pointer);
-#if UINTPTR_MAX > UINT32_MAX
-  key_word(key, (uint32_t)(pointer >> 32));
-#endif
-}
-
-static inline void key_extents(struct key *key, const int32_t *extent, uint32_t rank) {
-  if (rank > PL_MAX_GRID)
-    rank = PL_MAX_GRID;
-  for (uint32_t d = 0; d < rank; d++)
-    key_word(key, (uint32_t)extent[d]);
-}
-
-static void key_operands(struct key *key, const pl_block_spec *const *specs, pl_arrays arrays) {
-  for (uint32_t i = 0; i < arrays.count; i++) {
-    const pl_block_spec *spec = specs[i];
-    const pl_array *a = &arrays.array[i];
-    if (spec != NULL) {
-      key_pointer(key, (uintptr_t)spec->map);
-      key_word(key, (uint32_t)spec->rank << 16 | (uint32_t)spec->space << 8 | spec->buffer_count);
-      key_extents(key, spec->shape, spec->rank < PL_MAX_RANK ? spec->rank : PL_MAX_RANK);
-    }
-    key_word(key,
-             (uint32_t)a->rank << 16 | (uint32_t)a->space << 8 | a->dtype | (spec != NULL ? 1u << 31 : 0));
-    key_word(key, a->pitch);
-    key_extents(key, a->shape, a->rank < PL_MAX_RANK ? a->rank : PL_MAX_RANK);
-  }
-}
-
-static void key_of(struct key *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
-  key->count = 0;
-  key_pointer(key, (uintptr_t)kernel->body);
-  uint32_t semantics = 0;
-  for (unsigned d = 0; d < PL_MAX_GRID; d++)
-    semantics = semantics << 2 | kernel->dimension_semantics[d];
-  key_word(key, semantics << 8 | kernel->grid.rank);
-  key_word(key, args.count << 8 | results.count);
-  key_extents(key, kernel->grid.extent, kernel->grid.rank);
-  key_operands(key, kernel->in, args);
-  key_operands(key, kernel->out, results);
-  for (unsigned i = 0; i < PL_MAX_SCRATCH && kernel->scratch[i] != NULL; i++) {
-    const pl_scratch_spec *s = kernel->scratch[i];
-    key_word(key, (uint32_t)s->shape.rank << 16 | (uint32_t)s->space << 8 | s->dtype);
-    key_extents(key, s->shape.extent, s->shape.rank < PL_MAX_RANK ? s->shape.rank : PL_MAX_RANK);
-  }
-}
-
-static bool same_key(const struct pl_plan *plan, const struct key *key) {
-  if (plan->key_words != key->count)
-    return false;
-  for (uint32_t i = 0; i < key->count; i++)
-    if (plan->key[i] != key->word[i])
-      return false;
-  return true;
-}
-
 /* ---- making one ---- */
 
 static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
@@ -110,8 +42,8 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
                      (unsigned)d, (int)extent);
     plan->grid.extent[d] = extent & ~PL_DYN_FLAG;
     steps *= (uint32_t)plan->grid.extent[d];
-    if (steps > INT32_MAX)
-      return pl_fail(PL_ERROR_SPEC, "the grid has more than 2^31 - 1 steps");
+    if (steps > PL_MAX_STEPS)
+      return pl_fail(PL_ERROR_LIMIT, "the grid has more than PL_MAX_STEPS (%d) steps", PL_MAX_STEPS);
     if (kernel->dimension_semantics[d] == PL_ARBITRARY)
       arbitrary = true;
     else if (arbitrary)
@@ -185,48 +117,57 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
   return cursor;
 }
 
+/* Adds to the end of a list; returns the new end. */
+static struct pl_operand **append(struct pl_operand **end, struct pl_operand *op)
+{
+  *end = op;
+  return &op->next;
+}
+
 /* Sorts moving operands by what a step does with them, and gives inputs their channels. */
 static pl_status plan_movement(struct pl_plan *plan) {
   struct pl_context *c = &pl_context;
   const uint32_t operands = plan->inputs + plan->outputs;
+  struct pl_operand **fetched = &plan->fetched, **written = &plan->written, **followed = &plan->followed;
   uint32_t channel = 0;
 
   plan->cursor = pl_arena_take(operands * (uint32_t)sizeof *plan->cursor);
-  plan->fetched = pl_arena_take(3 * operands * (uint32_t)sizeof *plan->fetched);
-  if (plan->cursor == NULL || plan->fetched == NULL)
+  if (plan->cursor == NULL)
     return c->status;
-  plan->written = plan->fetched + operands;
-  plan->followed = plan->written + operands;
+  plan->plain = true;
   for (uint32_t i = 0; i < operands; i++) {
     struct pl_operand *op = &plan->operand[i];
     if (op->kind == PL_OPERAND_BLOCKED) {
       op->queue = &c->queue[op->output ? (uint32_t)PL_WRITE_BACK_QUEUE : channel++ % PL_INPUT_QUEUES];
       op->tag = PL_TAG(op->output ? PL_TAG_WRITE_BACK : PL_TAG_FETCH, op->number);
+      /* An input's buffers have one writer for good: the hot path enters only the ticket. */
+      for (uint32_t n = 0; n < op->buffers && !op->output; n++) {
+        op->buffer[n].writer = op->queue->number;
+        op->buffer[n].write_ticket = c->done[op->queue->number];
+      }
     }
     if (!op->moves)
       continue;
     uint32_t lead = (op->kind == PL_OPERAND_BLOCKED && op->buffers > 2 ? op->buffers : 2) - 1;
-    op->lead_bit = 1u << (lead - 1);
     op->cursor = cursor_of(plan, lead);
     if (op->kind != PL_OPERAND_BLOCKED || (!op->output && op->buffers == 1))
-      plan->followed[plan->followed_count++] = op;
+      followed = append(followed, op);
     else if (op->output)
-      plan->written[plan->written_count++] = op;
+      written = append(written, op);
     else
-      plan->fetched[plan->fetched_count++] = op;
-    if (!op->output)
-      op->tag += op->buffers == 1 ? 0 : lead; /* the tag's step is the one the block is for */
+      fetched = append(fetched, op);
+    plan->plain = plan->plain && op->rank == 2;
   }
+  plan->plain = plan->plain && plan->cursors <= 1 && plan->followed == NULL;
   plan->copy_queue = channel < PL_INPUT_QUEUES ? channel : PL_INPUT_QUEUES - 1;
   return PL_OK;
 }
 
 static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
-                           const struct key *key) {
+                           uint32_t key_words) {
   struct pl_context *c = &pl_context;
   uint32_t *words;
 
-  plan->name = kernel->name;
   if (plan_grid(plan, kernel) != PL_OK)
     return c->status;
   while (plan->scratches < PL_MAX_SCRATCH && kernel->scratch[plan->scratches] != NULL)
@@ -235,13 +176,11 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
   plan->outputs = results.count;
   plan->operand = pl_arena_take((args.count + results.count) * (uint32_t)sizeof *plan->operand);
   plan->scratch = pl_arena_take(plan->scratches * (uint32_t)sizeof *plan->scratch);
-  words = pl_arena_take(key->count * 4);
+  words = pl_arena_take(key_words * 4);
   if (plan->operand == NULL || plan->scratch == NULL || words == NULL)
     return c->status;
-  for (uint32_t i = 0; i < key->count; i++)
-    words[i] = key->word[i];
+  pl_key_write(words, kernel, args, results);
   plan->key = words;
-  plan->key_words = key->count;
   for (uint32_t i = 0; i < args.count + results.count; i++) {
     struct pl_operand *op = &plan->operand[i];
     op->output = i >= args.count;
@@ -283,22 +222,20 @@ static bool fits(const struct pl_plan *plan) {
 
 pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
                        struct pl_plan **found) {
-  struct key key;
-
-  c->stats.cached = true;
   if (check_counts(kernel, args, results) != PL_OK)
     return c->status;
-  key_of(&key, kernel, args, results);
   for (struct pl_plan *plan = plans; plan != NULL; plan = plan->next)
-    if (same_key(plan, &key) && fits(plan)) { /* memory allocated since may have taken its place */
-      *found = plan;
+    if (pl_key_matches(plan->key, kernel, args, results) && fits(plan)) {
+      *found = plan; /* fits: memory allocated since has not taken its place */
+      c->stats.cached = true;
       return PL_OK;
     }
   c->stats.cached = false;
+  const uint32_t key_words = pl_key_write(NULL, kernel, args, results);
   for (int attempt = 0; attempt < 2; attempt++) {
     const uint32_t before = arena_used;
     struct pl_plan *plan = pl_arena_take(sizeof *plan);
-    if (plan != NULL && plan_make(plan, kernel, args, results, &key) == PL_OK) {
+    if (plan != NULL && plan_make(plan, kernel, args, results, key_words) == PL_OK) {
       plan->next = plans;
       plans = plan;
       *found = plan;

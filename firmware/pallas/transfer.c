@@ -118,40 +118,46 @@ static bool one_bit(uint32_t mask) {
  * After this the operand owns the channel's words, and as long as its buffers are read by one queue
  * only, the next fetch can take the hot path: its one wait is then staged.
  */
-static void own_channel(struct pl_operand *op, uint32_t queues) {
-  if (!one_bit(queues)) {
-    op->queue->owner = NULL;
+static void own_channel(struct pl_operand *op)
+{
+  const uint32_t queues = op->group.readers;
+
+  op->queue->owner = NULL;
+  if (!one_bit(queues))
     return;
-  }
-  op->wait_readers = queues;
-  op->wait_queue = queues != 0 ? (uint32_t)__builtin_ctz(queues) : 0;
-  tpu_queue_put(op->queue->base, TPU_Q_WAITS, queues != 0 ? TPU_Q_WAITS_EN0_MASK | op->wait_queue : 0);
+  const uint32_t reader = queues != 0 ? (uint32_t)__builtin_ctz(queues) : 0;
+  op->wait_offset = (uint32_t)offsetof(struct pl_buffer, read_ticket) + reader * (uint32_t)sizeof(uint32_t);
+  tpu_queue_put(op->queue->base, TPU_Q_WAITS, queues != 0 ? TPU_Q_WAITS_EN0_MASK | reader : 0);
   op->queue->owner = op;
 }
 
-bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
+bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op)
+{
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};
   int32_t index[PL_MAX_RANK];
+  bool ragged = false;
 
-  if (op->ragged) {
-    for (unsigned d = 0; d < op->rank; d++)
-      index[d] = op->dim[d].last;
-    stage_ragged(op, index);
-  } else if (q->owner != op) {
-    stage_words(op, &op->transfer);
+  for (unsigned d = 0; d < op->rank; d++) {
+    index[d] = op->dim[d].last;
+    ragged |= (uint32_t)index[d] >= op->dim[d].full;
   }
+  if (ragged)
+    stage_ragged(op, index);
+  else if (q->owner != op)
+    stage_words(op, &op->transfer);
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
   pl_write_deps(&deps, buffer, q->number);
   if (!pl_issue(c, q, &deps, 0, op->tag))
     return false;
-  pl_has_written(buffer, q);
-  if (op->ragged)
+  op->tag++;
+  pl_has_written(c, buffer, q);
+  if (ragged)
     q->owner = NULL;
   else
-    own_channel(op, op->group.readers);
+    own_channel(op);
   return true;
 }
 
@@ -169,6 +175,7 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
   pl_read_deps(&deps, buffer, q->number);
   if (!pl_issue(c, q, &deps, 0, op->tag))
     return false;
+  op->tag++;
   pl_has_read(buffer, q);
   if (latch->ragged || buffer->writer == PL_NOBODY || buffer->writer == q->number) {
     q->owner = NULL;

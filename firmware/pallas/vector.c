@@ -484,11 +484,11 @@ static void queue_command(struct pl_context *c, const struct call *call, const s
   if (call->operation == OP_FILL)
     tpu_queue_put(q->base, TPU_VPU_SCALAR(0), call->scalar);
   q->owner = result->flags & PL_VIEW_POOLED ? NULL : r;
-  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_VECTOR, result->index)))
+  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_VECTOR, result->index) + c->step))
     return;
   for (unsigned i = 0; i < call->sources; i++)
     pl_has_read(sources[i], q);
-  pl_has_written(result->buffer, q);
+  pl_has_written(c, result->buffer, q);
   if (result->space == PL_ACC) /* a dot's third wait is for the vector unit, whatever it did */
     pl_has_read(result->buffer, q);
 }

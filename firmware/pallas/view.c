@@ -109,7 +109,7 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
   part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
   part->dot = &pl_no_dot;
   part->vector = NULL;
-  part->generation = ++c->generation;
+  part->generation = ++c->view_generation;
   part->step = c->step;
   for (unsigned d = 0; d < n; d++) {
     const int32_t extent = part->shape[d];

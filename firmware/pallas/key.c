@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * By what a plan is found again: the contents of the kernel's descriptor and the arrays' shapes, and not
+ * the descriptor's address, which may be on a stack. On the hot way of every call: the structs have no
+ * padding and are compared word by word.
+ */
+#include "internal.h"
+
+enum {
+  GRID_WORDS = sizeof(pl_grid_spec) / 4,
+  SPEC_WORDS = sizeof(pl_block_spec) / 4,
+  ARRAY_WORDS = sizeof(pl_array) / 4 - 1, /* without its address */
+  SCRATCH_WORDS = sizeof(pl_scratch_spec) / 4,
+  BODY_WORDS = sizeof(void (*)(void)) / 4,
+  SEMANTICS_WORDS = 2,
+};
+_Static_assert(offsetof(pl_array, address) == 0, "the address comes first, and is no part of a key");
+_Static_assert(sizeof(((pl_kernel *)0)->dimension_semantics) == SEMANTICS_WORDS * 4, "whole words");
+
+/* n is a constant where it matters: the loop is then unrolled. */
+static inline __attribute__((always_inline)) bool same(const uint32_t *key, const void *what, uint32_t n)
+{
+  const uint32_t *words = what;
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < n; i++)
+    if (key[i] != words[i])
+      return false;
+  return true;
+}
+
+static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs, pl_arrays arrays)
+{
+  static const pl_block_spec whole; /* what no spec means */
+  const uint32_t *key = *at;
+
+  for (uint32_t i = 0; i < arrays.count; i++, key += SPEC_WORDS + ARRAY_WORDS) {
+    if (!same(key, specs[i] != NULL ? specs[i] : &whole, SPEC_WORDS) ||
+        !same(key + SPEC_WORDS, (const uint32_t *)&arrays.array[i] + 1, ARRAY_WORDS))
+      return false;
+  }
+  *at = key;
+  return true;
+}
+
+bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
+{
+  uint32_t scratches = 0;
+
+  if (!same(key, &kernel->body, BODY_WORDS) || key[BODY_WORDS] != (args.count << 16 | results.count))
+    return false;
+  key += BODY_WORDS + 1;
+  if (!same(key, &kernel->grid, GRID_WORDS) || !same(key + GRID_WORDS, kernel->dimension_semantics, SEMANTICS_WORDS))
+    return false;
+  key += GRID_WORDS + SEMANTICS_WORDS;
+  if (!same_operands(&key, kernel->in, args) || !same_operands(&key, kernel->out, results))
+    return false;
+  const uint32_t expected = *key++;
+  for (; scratches < PL_MAX_SCRATCH && kernel->scratch[scratches] != NULL; scratches++, key += SCRATCH_WORDS)
+    if (scratches == expected || !same(key, kernel->scratch[scratches], SCRATCH_WORDS))
+      return false;
+  return scratches == expected;
+}
+
+static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t n)
+{
+  const uint32_t *words = what;
+  for (uint32_t i = 0; i < n && key != NULL; i++)
+    key[*count + i] = words[i];
+  *count += n;
+  return key;
+}
+
+static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *const *specs, pl_arrays arrays)
+{
+  static const pl_block_spec whole;
+  for (uint32_t i = 0; i < arrays.count; i++) {
+    put(key, count, specs[i] != NULL ? specs[i] : &whole, SPEC_WORDS);
+    put(key, count, (const uint32_t *)&arrays.array[i] + 1, ARRAY_WORDS);
+  }
+}
+
+uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
+{
+  const uint32_t counts = args.count << 16 | results.count;
+  uint32_t count = 0, scratches = 0;
+
+  put(key, &count, &kernel->body, BODY_WORDS);
+  put(key, &count, &counts, 1);
+  put(key, &count, &kernel->grid, GRID_WORDS);
+  put(key, &count, kernel->dimension_semantics, SEMANTICS_WORDS);
+  put_operands(key, &count, kernel->in, args);
+  put_operands(key, &count, kernel->out, results);
+  while (scratches < PL_MAX_SCRATCH && kernel->scratch[scratches] != NULL)
+    scratches++;
+  put(key, &count, &scratches, 1);
+  for (uint32_t i = 0; i < scratches; i++)
+    put(key, &count, kernel->scratch[i], SCRATCH_WORDS);
+  return count;
+}

@@ -93,6 +93,14 @@ module tpu_vpu
   logic [47:0]  bytes_q, work_q;
   logic         go, flush, finish;
 
+  // Everything but the program memory's second port.
+  logic clk;
+  tpu_vpu_clock_gate u_clock (
+    .clk_i,
+    .en_i(~rst_ni | start_i | abort_i | clear_i | (state_q != StIdle)),
+    .clk_o(clk)
+  );
+
   assign ready_o        = (state_q == StIdle) & ~dead_q;
   assign idle_o         = state_q == StIdle;
   assign done_valid_o   = state_q == StDone;
@@ -134,7 +142,7 @@ module tpu_vpu
   assign smem_addr_o  = SmemAddrBits'(sc_addr >> SmemByteBits);
   assign go           = (state_q == StScalar) & (sc_todo_q == '0) & (sc_way_q == '0) & ~abort_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) begin
       sc_way_q  <= '0;
       sc_todo_q <= '0;
@@ -158,7 +166,7 @@ module tpu_vpu
   logic [6:0]  ins_bytes;
   ins_t        ins;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) begin
       state_q <= StIdle;
       dead_q  <= 1'b0;
@@ -178,10 +186,9 @@ module tpu_vpu
         StFlush: if (flush_count_q == '0) state_q <= StIdle;
         default: state_q <= StIdle;
       endcase
-      if (abort_i && state_q != StIdle) state_q <= StFlush;
+      if (abort_i && state_q != StIdle && state_q != StFlush) state_q <= StFlush;
     end
-    if (abort_i) flush_count_q <= 2'd3;
-    else if (state_q == StFlush) flush_count_q <= flush_count_q - 2'd1;
+    flush_count_q <= (state_q == StFlush) ? flush_count_q - 2'd1 : 2'd3;
 
     if (state_q == StScalar) begin
       code_q    <= (cmd_q.scalar[bad_n][1:0] != 2'd0) ? TPU_ERROR_ALIGN : TPU_ERROR_RANGE;
@@ -216,12 +223,12 @@ module tpu_vpu
   assign mem_new = ld_new | st_new;
 
   tpu_vpu_prog u_prog (
-    .clk_i, .rst_ni, .fetch_i(fetch), .fetch_addr_i(fetch_addr), .fetch_data_o(fetch_data),
+    .clk_i, .rst_ni, .clk_fetch_i(clk), .fetch_i(fetch), .fetch_addr_i(fetch_addr), .fetch_data_o(fetch_data),
     .prog_valid_i, .prog_we_i, .prog_addr_i, .prog_wdata_i, .prog_rsp_valid_o, .prog_rsp_data_o
   );
 
   tpu_vpu_fetch u_fetch (
-    .clk_i, .rst_ni, .flush_i(flush), .go_i(go), .cmd_i(cmd_q), .fetch_o(fetch),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .go_i(go), .cmd_i(cmd_q), .fetch_o(fetch),
     .fetch_addr_o(fetch_addr), .fetch_data_i(fetch_data), .ins_valid_o(ins_valid),
     .ins_ready_i(ins_ready), .ins_kind_o(ins_kind), .ins_o(ins), .ins_addr_o(ins_addr),
     .ins_pitch_o(ins_pitch), .ins_bytes_o(ins_bytes), .ins_code_o(ins_code),
@@ -230,12 +237,12 @@ module tpu_vpu
 
   slot_t ld_slot, alu_slot, alu_rd_slot, alu_wr_slot, red_slot, red_wr_slot, st_slot, st_end_slot;
   sub_t  ld_sub, alu_sub, alu_rd_sub, alu_wr_sub, red_sub, red_wr_sub, st_sub;
-  logic  ld_ok, alu_ok, red_ok, st_ok;
+  logic  ld_ok, alu_ok, red_ok, red_wr_ok, st_ok;
   logic  ld_wr, alu_rd, alu_wr, red_rd, red_wr, st_rd, st_end;
   logic [Slots-1:0] st_busy, st_end_mask, ld_todo, ld_end;
 
   tpu_vpu_issue u_issue (
-    .clk_i, .rst_ni, .flush_i(flush), .ins_valid_i(ins_valid), .ins_ready_o(ins_ready),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .ins_valid_i(ins_valid), .ins_ready_o(ins_ready),
     .ins_kind_i(ins_kind), .ins_i(ins), .ins_code_i(ins_code),
     .ld_new_o(ld_new), .alu_new_o(alu_new), .red_new_o(red_new), .st_new_o(st_new),
     .new_slot_o(new_slot),
@@ -246,7 +253,7 @@ module tpu_vpu
     .ld_wr_i(ld_wr),
     .alu_rd_i(alu_rd), .alu_rd_slot_i(alu_rd_slot), .alu_rd_sub_i(alu_rd_sub),
     .alu_wr_i(alu_wr), .alu_wr_slot_i(alu_wr_slot), .alu_wr_sub_i(alu_wr_sub),
-    .red_rd_i(red_rd), .red_wr_i(red_wr), .red_wr_slot_i(red_wr_slot), .red_wr_sub_i(red_wr_sub),
+    .red_rd_i(red_rd), .red_wr_ok_o(red_wr_ok), .red_wr_i(red_wr), .red_wr_slot_i(red_wr_slot), .red_wr_sub_i(red_wr_sub),
     .st_rd_i(st_rd), .st_end_i(st_end), .st_end_slot_i(st_end_slot),
     .st_busy_o(st_busy), .finish_o(finish)
   );
@@ -263,7 +270,7 @@ module tpu_vpu
   row_t  alu_wr_data, red_wr_data, ld_wr_data;
 
   tpu_vpu_vreg u_vreg (
-    .clk_i,
+    .clk_i(clk),
     .alu_a_i(alu_a), .alu_a_vreg_i(alu_a_vreg), .alu_a_sub_i(alu_sub),
     .alu_b_i(alu_b), .alu_b_vreg_i(alu_b_vreg), .alu_b_sub_i(alu_b_sub),
     .alu_c_i(alu_c), .alu_c_vreg_i(alu_c_vreg), .alu_c_sub_i(alu_rd_sub),
@@ -280,7 +287,7 @@ module tpu_vpu
   );
 
   tpu_vpu_alu u_alu (
-    .clk_i, .rst_ni, .flush_i(flush), .new_i(alu_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(alu_new), .new_slot_i(new_slot), .ins_i(ins),
     .slot_o(alu_slot), .sub_o(alu_sub), .ok_i(alu_ok),
     .rd_o(alu_rd), .rd_slot_o(alu_rd_slot), .rd_sub_o(alu_rd_sub),
     .wr_o(alu_wr), .wr_slot_o(alu_wr_slot), .wr_sub_o(alu_wr_sub),
@@ -291,8 +298,8 @@ module tpu_vpu
   );
 
   tpu_vpu_red u_red (
-    .clk_i, .rst_ni, .flush_i(flush), .new_i(red_new), .new_slot_i(new_slot), .ins_i(ins),
-    .slot_o(red_slot), .sub_o(red_sub), .ok_i(red_ok), .rd_o(red_rd),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(red_new), .new_slot_i(new_slot), .ins_i(ins),
+    .slot_o(red_slot), .sub_o(red_sub), .ok_i(red_ok), .rd_o(red_rd), .wr_ok_i(red_wr_ok),
     .wr_o(red_wr), .wr_slot_o(red_wr_slot), .wr_sub_o(red_wr_sub),
     .a_o(red_a), .a_vreg_o(red_a_vreg), .a_gnt_i(red_a_gnt), .a_data_i(red_a_data),
     .wr_valid_o(red_wr_valid), .wr_gnt_i(red_wr_gnt), .wr_vreg_o(red_wr_vreg),
@@ -306,7 +313,7 @@ module tpu_vpu
   logic                ld_stall, st_stall;
 
   tpu_vpu_ld u_ld (
-    .clk_i, .rst_ni, .flush_i(flush), .new_i(ld_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(ld_new), .new_slot_i(new_slot), .ins_i(ins),
     .addr_i(ins_addr[0]), .pitch_i(ins_pitch), .bytes_i(ins_bytes), .todo_o(ld_todo),
     .end_o(ld_end), .st_busy_i(st_busy), .st_end_i(st_end_mask),
     .q_valid_o(q_valid), .q_older_o(q_older), .q_acc_o(q_acc), .q_addr_o(q_addr),
@@ -321,7 +328,7 @@ module tpu_vpu
   );
 
   tpu_vpu_st u_st (
-    .clk_i, .rst_ni, .flush_i(flush), .new_i(st_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(st_new), .new_slot_i(new_slot), .ins_i(ins),
     .addr_i(ins_addr), .bytes_i(ins_bytes), .ld_todo_i(ld_todo), .ld_end_i(ld_end),
     .q_valid_i(q_valid), .q_older_i(q_older), .q_acc_i(q_acc), .q_addr_i(q_addr),
     .q_mask_i(q_mask), .q_hit_o(q_hit),

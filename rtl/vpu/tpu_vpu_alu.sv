@@ -181,29 +181,37 @@ module tpu_vpu_alu
 
   always_ff @(posedge clk_i) begin
     if (v_q[3]) begin : x1
-      row_t a, b;
+      row_t a, b, r;
       a = a_data_i;
       b = b_data_i;
-      if (!i3_q.rd_a) a = row_splat(i3_q.sa);
-      if (!i3_q.rd_b) b = row_splat(i3_q.sb);
+      if (!i3_q.rd_a) row_splat(i3_q.sa, a);
+      if (!i3_q.rd_b) row_splat(i3_q.sb, b);
+      r = a;
       case (i3_q.op) inside
-        TPU_VOP_IOTA_LANE: r4_q <= row_iota(i3_q.sa);
-        TPU_VOP_IOTA_SUB: r4_q <= row_splat(i3_q.sa + 32'(id_q[3][2:0]));
-        TPU_VOP_SELM: r4_q <= (rows_t'(id_q[3][2:0]) < i3_q.nrow) ? row_merge(i3_q.ncol, a, b) : b;
-        TPU_VOP_FMUL, TPU_VOP_FMA, TPU_VOP_IMUL:
-        r4_q <= row_mul({32{i3_q.op == TPU_VOP_IMUL}}, a, b);
-        [TPU_VOP_FMIN : TPU_VOP_FLE], [TPU_VOP_IMIN : TPU_VOP_ILTU]:
-        r4_q <= row_compare(cmp_of(i3_q.op), a, b);
-        TPU_VOP_IADD, TPU_VOP_ISUB: r4_q <= row_iadd({32{i3_q.op == TPU_VOP_ISUB}}, a, b);
-        [TPU_VOP_AND : TPU_VOP_XOR]:
-        r4_q <= row_logic({32{i3_q.op != TPU_VOP_XOR}}, {32{i3_q.op != TPU_VOP_AND}}, a, b);
-        [TPU_VOP_SHL : TPU_VOP_SAR]:
-        r4_q <= row_shift({32{i3_q.op == TPU_VOP_SHL}}, {32{i3_q.op == TPU_VOP_SAR}}, a, b);
-        TPU_VOP_I2F: r4_q <= row_i2f(a);
-        TPU_VOP_F2I_RNE, TPU_VOP_F2I_RTZ: r4_q <= row_f2i({32{i3_q.op == TPU_VOP_F2I_RTZ}}, a);
-        TPU_VOP_F2BF: r4_q <= row_f2bf(a);
-        default: r4_q <= a;
+        TPU_VOP_IOTA_LANE: row_iota(i3_q.sa, r);
+        TPU_VOP_IOTA_SUB: row_splat(i3_q.sa + 32'(id_q[3][2:0]), r);
+        TPU_VOP_SELM: begin
+          row_merge((rows_t'(id_q[3][2:0]) < i3_q.nrow) ? i3_q.ncol : '0, a, b, r);
+        end
+        TPU_VOP_FMUL, TPU_VOP_FMA, TPU_VOP_IMUL: begin
+          row_mul({32{i3_q.op == TPU_VOP_IMUL}}, a, b, r);
+        end
+        [TPU_VOP_FMIN : TPU_VOP_FLE], [TPU_VOP_IMIN : TPU_VOP_ILTU]: begin
+          row_compare(cmp_of(i3_q.op), a, b, r);
+        end
+        TPU_VOP_IADD, TPU_VOP_ISUB: row_iadd({32{i3_q.op == TPU_VOP_ISUB}}, a, b, r);
+        [TPU_VOP_AND : TPU_VOP_XOR]: begin
+          row_logic({32{i3_q.op != TPU_VOP_XOR}}, {32{i3_q.op != TPU_VOP_AND}}, a, b, r);
+        end
+        [TPU_VOP_SHL : TPU_VOP_SAR]: begin
+          row_shift({32{i3_q.op == TPU_VOP_SHL}}, {32{i3_q.op == TPU_VOP_SAR}}, a, b, r);
+        end
+        TPU_VOP_I2F: row_i2f(a, r);
+        TPU_VOP_F2I_RNE, TPU_VOP_F2I_RTZ: row_f2i({32{i3_q.op == TPU_VOP_F2I_RTZ}}, a, r);
+        TPU_VOP_F2BF: row_f2bf(a, r);
+        default: ;
       endcase
+      r4_q <= r;
       if (i3_q.op inside {TPU_VOP_FADD, TPU_VOP_FSUB, TPU_VOP_SEL}) b4_q <= b;
     end
   end
@@ -215,25 +223,31 @@ module tpu_vpu_alu
 
   always_ff @(posedge clk_i) begin
     if (v_q[4]) begin : x2
-      row_t c;
-      if (is_add(i4_q.op)) begin
-        c = b4_q;
-        if (i4_q.op == TPU_VOP_FSUB) c = row_flip(b4_q, 32'h8000_0000);
-        if (i4_q.op == TPU_VOP_FMA) c = i4_q.rd_c ? c_data_i : row_splat(i4_q.sc);
-        {f5_q, s5_q} <= row_add_align(r4_q, c);
-      end else if (i4_q.op == TPU_VOP_SEL) begin
-        c = i4_q.rd_c ? c_data_i : row_splat(i4_q.sc);
-        s5_q <= row_select(c, r4_q, b4_q);
+      row_t c, s, f;
+      s = r4_q;
+      if (i4_q.op inside {TPU_VOP_FMA, TPU_VOP_SEL}) begin
+        c = c_data_i;
+        if (!i4_q.rd_c) row_splat(i4_q.sc, c);
       end else begin
-        s5_q <= r4_q;
+        c = b4_q;
+        if (i4_q.op == TPU_VOP_FSUB) row_flip(b4_q, 32'h8000_0000, c);
       end
+      if (is_add(i4_q.op)) begin
+        row_add_align(r4_q, c, s, f);
+        f5_q <= f;
+      end else if (i4_q.op == TPU_VOP_SEL) begin
+        row_select(c, r4_q, b4_q, s);
+      end
+      s5_q <= s;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (v_q[5]) begin
-      if (add5_q) wr_data_o <= row_add_round(s5_q, f5_q);
-      else wr_data_o <= s5_q;
+    if (v_q[5]) begin : x3
+      row_t w;
+      w = s5_q;
+      if (add5_q) row_add_round(s5_q, f5_q, w);
+      wr_data_o <= w;
     end
   end
 

@@ -93,6 +93,7 @@ package tpu_vpu_fp_pkg;
     t    = t << g[4:0];
     e    = (ea + eb) - (32'd126 + g);
     r    = f32_round(t, e);
+    r    = sel(msk($signed(e) > 32'sd254), F32Inf, r);
     zero = msk(ea == 32'd0) | msk(eb == 32'd0);
     spec = msk(ea == 32'hff) | msk(eb == 32'hff);
     r    = r & ~zero;

@@ -7,7 +7,9 @@
 // and those that read the register it writes. It keeps them as a mask over slots (dep_q). For each
 // sublane there is a mask of the slots that have still to write it or to read it (pend_q). Sublane s
 // of an instruction may go when dep & pend[s] = 0. So results chain sublane by sublane, whatever the
-// pipes' latencies and stalls are, and no pipe has to know another one.
+// pipes' latencies and stalls are, and no pipe has to know another one. Loads ask before they write,
+// the ALU before it reads; a reduction, whose result comes late, asks for its operand before it reads
+// (src_q, the part of dep_q that it needs for that) and for its destination before it writes.
 //
 // Dependences point to older instructions only and every pipe is in order, so there is no deadlock.
 // A slot that is freed is cleared from all masks before it can be used again.
@@ -59,6 +61,7 @@ module tpu_vpu_issue
   input  slot_t       alu_wr_slot_i,
   input  sub_t        alu_wr_sub_i,
   input  logic        red_rd_i,      // of red_slot_i, red_sub_i
+  output logic        red_wr_ok_o,   // for red_wr_slot_i, red_wr_sub_i
   input  logic        red_wr_i,
   input  slot_t       red_wr_slot_i,
   input  sub_t        red_wr_sub_i,
@@ -74,6 +77,7 @@ module tpu_vpu_issue
   logic [3:0][1:0]   head_q;         // next slot of each pipe
   logic [15:0][31:0] wvec_q, rvec_q; // registers a slot writes and reads, one bit each
   logic [15:0][31:0] dep_q;          // {slots whose reads, slots whose writes come before}
+  logic [Slots-1:0][15:0] src_q;     // reductions: slots that write the operand
   logic [7:0][31:0]  pend_q;         // {slots that have to read, slots that have to write} a sublane
   logic              split_q;        // the store with an error has been issued
 
@@ -149,17 +153,23 @@ module tpu_vpu_issue
   // Scoreboard.
 
   // Slots that an instruction with these registers must not overtake.
-  function automatic logic [31:0] deps(input logic [31:0] src, input logic [31:0] dst,
-                                       input logic [15:0] same, input logic [15:0] live,
-                                       input logic [15:0][31:0] wv, input logic [15:0][31:0] rv);
-    logic [15:0] raw, waw, war;
+  function automatic void depend(input logic [31:0] src, input logic [31:0] dst,
+                                 input logic [15:0] same, input logic [15:0] live,
+                                 input logic [15:0][31:0] wv, input logic [15:0][31:0] rv,
+                                 output logic [15:0] operands, output logic [31:0] dep);
+    /* verilator no_inline_task */
+    logic [31:0] raw, waw, war;
+    raw = 32'd0;
+    waw = 32'd0;
+    war = 32'd0;
     for (int unsigned i = 0; i < 16; i++) begin
-      raw[i] = (wv[i] & src) != 32'd0;
-      waw[i] = (wv[i] & dst) != 32'd0;
-      war[i] = (rv[i] & dst) != 32'd0;
+      raw = raw | (32'((wv[i] & src) != 32'd0) << i);
+      waw = waw | (32'((wv[i] & dst) != 32'd0) << i);
+      war = war | (32'((rv[i] & dst) != 32'd0) << i);
     end
+    operands = raw[15:0] & live;
     // A pipe keeps its own reads and writes in order.
-    return {war & live & ~same, (raw | (waw & ~same)) & live};
+    dep = {war[15:0] & live & ~same, (raw[15:0] | (waw[15:0] & ~same)) & live};
   endfunction
 
   logic [31:0] src, dst;
@@ -180,10 +190,15 @@ module tpu_vpu_issue
 
   always_ff @(posedge clk_i) begin
     if (|freed) begin
+      for (int unsigned i = 0; i < Slots; i++) src_q[i] <= src_q[i] & ~freed;
       for (int unsigned i = 0; i < 16; i++) dep_q[i] <= dep_q[i] & ~{freed, freed};
     end
-    if (issue) begin
-      dep_q[{pipe, new_slot_o}]  <= deps(src, dst, same, valid_q & ~freed, wvec_q, rvec_q);
+    if (issue) begin : note
+      logic [15:0] operands;
+      logic [31:0] dep;
+      depend(src, dst, same, valid_q & ~freed, wvec_q, rvec_q, operands, dep);
+      if (pipe == PipeRed) src_q[new_slot_o] <= operands;
+      dep_q[{pipe, new_slot_o}]  <= dep;
       wvec_q[{pipe, new_slot_o}] <= dst;
       rvec_q[{pipe, new_slot_o}] <= src;
     end
@@ -211,7 +226,8 @@ module tpu_vpu_issue
 
   assign ld_ok_o  = (dep_q[{PipeLd, ld_slot_i}] & pend_q[ld_sub_i]) == 32'd0;
   assign alu_ok_o = (dep_q[{PipeAlu, alu_slot_i}] & pend_q[alu_sub_i]) == 32'd0;
-  assign red_ok_o = (dep_q[{PipeRed, red_slot_i}] & pend_q[red_sub_i]) == 32'd0;
+  assign red_ok_o = (src_q[red_slot_i] & pend_q[red_sub_i][15:0]) == 16'd0;
+  assign red_wr_ok_o = (dep_q[{PipeRed, red_wr_slot_i}] & pend_q[red_wr_sub_i]) == 32'd0;
   assign st_ok_o  = (dep_q[{PipeSt, st_slot_i}] & pend_q[st_sub_i]) == 32'd0;
 
 endmodule

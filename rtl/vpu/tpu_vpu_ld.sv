@@ -286,12 +286,13 @@ module tpu_vpu_ld
 
   always_ff @(posedge clk_i) begin
     if (take) begin : convert
-      row_t x;
+      row_t x, fill;
       logic [WordBits-1:0] w;
+      row_splat(fill_value(head.fill, head.itype), fill);
       if (!accessed) begin
-        x = row_splat(fill_value(head.fill, head.itype));
+        x = fill;
       end else if (head.col) begin
-        x = row_splat(element(line[WordBits-1:0], off, head.dtype, head.itype));
+        row_splat(element(line[WordBits-1:0], off, head.dtype, head.itype), x);
       end else begin
         // A narrow row begins at a multiple of its size.
         w = line[WordBits-1:0];
@@ -300,15 +301,13 @@ module tpu_vpu_ld
           if (LineBits == Lanes * 32) x = row_t'(line);
           else x = row_t'(w);
         end else if (head.dtype == TPU_VMEM_DTYPE_BF16) begin
-          x = row_from_bf16((Lanes * 16)'(w));
+          row_from_bf16((Lanes * 16)'(w), x);
         end else begin
-          x = row_from_8(head.dtype == TPU_VMEM_DTYPE_UINT8, (Lanes * 8)'(w));
-          if (!head.itype) x = row_i9_to_f32(x);
+          row_from_8(head.dtype == TPU_VMEM_DTYPE_UINT8, (Lanes * 8)'(w), x);
+          if (!head.itype) row_i9_to_f32(x, x);
         end
       end
-      if (head.ncol != lanes_t'(Lanes) && accessed) begin
-        x = row_merge(head.ncol, x, row_splat(fill_value(head.fill, head.itype)));
-      end
+      if (head.ncol != lanes_t'(Lanes) && accessed) row_merge(head.ncol, x, fill, x);
       row_q <= x;
     end
     if (!rst_ni || flush_i) begin

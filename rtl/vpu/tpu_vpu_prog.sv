@@ -9,7 +9,8 @@ module tpu_vpu_prog (
   input  logic                                          clk_i,
   input  logic                                          rst_ni,
 
-  // Fetch: data in the next cycle, held while fetch_i is low.
+  // Fetch, on the unit's gated clock: data in the next cycle, held while fetch_i is low.
+  input  logic                                          clk_fetch_i,
   input  logic                                          fetch_i,
   input  logic [$clog2(tpu_config_pkg::VpuProgram)-1:0] fetch_addr_i,
   output logic [63:0]                                   fetch_data_o,
@@ -42,7 +43,7 @@ module tpu_vpu_prog (
 
   assign fetch_data_o = fetch_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_fetch_i) begin
     if (fetch_i) fetch_q <= mem_q[fetch_addr_i];
   end
 

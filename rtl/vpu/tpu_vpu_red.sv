@@ -37,6 +37,7 @@ module tpu_vpu_red
   output sub_t  sub_o,
   input  logic  ok_i,
   output logic  rd_o,          // slot_o, sub_o is read
+  input  logic  wr_ok_i,
   output logic  wr_o,
   output slot_t wr_slot_o,
   output sub_t  wr_sub_o,
@@ -80,7 +81,7 @@ module tpu_vpu_red
   assign slot_o   = slot_q;
   assign sub_o    = sub_q;
   assign ins0     = ins_q[slot_q];
-  assign ready    = todo_q[slot_q] & ok_i & (rows_q != 5'(Depth))
+  assign ready    = todo_q[slot_q] & ok_i & ((rows_q != 5'(Depth)) | wr_fire)
       & ((sub_q != '0) | ~in_flight | (ins0.op == op_q));
   assign a_o      = ready & ins0.rd_a;
   assign a_vreg_o = ins0.va;
@@ -145,7 +146,7 @@ module tpu_vpu_red
   logic [6:1]          end_q;    // sublanes: t3 was computed i cycles ago
   logic [2:1]          tv_q;     // sublanes: t<ti> was computed i cycles ago
   logic [2:1][1:0]     ti_q;
-  logic [3:0]          copies_q; // sublanes: copies of the result still to deliver
+  logic [2:0]          copies_q; // sublanes: further copies of the result to deliver
   logic                lane_act, op_en, op2_q;
   logic [2*Levels:0]   even;
 
@@ -169,8 +170,8 @@ module tpu_vpu_red
       end_q  <= {end_q[5:1], v2_q & over_sub & (sub2_q == 3'd7)};
       tv_q   <= {tv_q[1], v2_q & over_sub & sub2_q[2]};
       op2_q  <= op_en;
-      if (end_q[6]) copies_q <= 4'd8;
-      else if (copies_q != '0) copies_q <= copies_q - 4'd1;
+      if (end_q[6]) copies_q <= 3'd7;
+      else if (copies_q != '0) copies_q <= copies_q - 3'd1;
     end
     ti_q <= {ti_q[1], sub2_q[1:0]};
   end
@@ -209,25 +210,21 @@ module tpu_vpu_red
     return k;
   endfunction
 
-  // The arriving row with masked lanes replaced.
-  function automatic row_t arriving(input row_t x, input logic [2:0] op, input logic row_on,
-                                    input lanes_t ncol);
-    if (!row_on) return row_splat(identity(op));
-    if (ncol != lanes_t'(Lanes)) return row_merge(ncol, x, row_splat(identity(op)));
-    return x;
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (v2_q | op_en) begin : operate
-      row_t x, l, r, k, li, ri;
+      row_t x, l, r, k, li, ri, s, f, neutral;
+      // The arriving row, its masked lanes replaced.
       x = a_data_i;
-      if (!i2_q.rd_a) x = row_splat(i2_q.sa);
-      x = arriving(x, i2_q.op[2:0], rows_t'(sub2_q) < i2_q.nrow, i2_q.ncol);
+      if (!i2_q.rd_a) row_splat(i2_q.sa, x);
+      if (i2_q.nrow != rows_t'(4'd8) || i2_q.ncol != lanes_t'(Lanes)) begin
+        row_splat(identity(i2_q.op[2:0]), neutral);
+        row_merge((rows_t'(sub2_q) < i2_q.nrow) ? i2_q.ncol : '0, x, neutral, x);
+      end
       if (v2_q & over_sub & ~sub2_q[2]) wait_q[sub2_q[1:0]] <= x;
       if (op_en) begin
         if (!over_sub) begin
-          l = tree_left(x, y_q);
-          r = tree_right(x, y_q);
+          tree_left(x, y_q, l);
+          tree_right(x, y_q, r);
         end else if (end_q[1]) begin
           l = t0_q;
           r = tv_q[2] ? y_q : t2_q;
@@ -243,8 +240,9 @@ module tpu_vpu_red
         end
         if (arg) begin
           if (!over_sub) begin
-            li = tree_left(row_iota(32'd0), yi_q);
-            ri = tree_right(row_iota(32'd0), yi_q);
+            row_iota(32'd0, k);
+            tree_left(k, yi_q, li);
+            tree_right(k, yi_q, ri);
           end else if (end_q[1]) begin
             li = t0i_q;
             ri = tv_q[2] ? yi_q : t2i_q;
@@ -255,27 +253,32 @@ module tpu_vpu_red
             li = u0i_q;
             ri = yi_q;
           end else begin
-            li = row_splat({30'd0, sub2_q[1:0]});
-            ri = row_splat({29'd0, sub2_q});
+            row_splat({30'd0, sub2_q[1:0]}, li);
+            row_splat({29'd0, sub2_q}, ri);
           end
-          k    = row_arg_wins({32{~int_op}}, l, li, r, ri);
-          s_q  <= row_pick(k, r, l);
-          si_q <= row_index(k, ri, li);
+          row_arg_wins({32{~int_op}}, l, li, r, ri, k);
+          row_pick(k, r, l, s);
+          row_index(k, ri, li, f);
+          si_q <= f;
         end else if (fsum) begin
-          {f_q, s_q} <= row_add_align(l, r);
+          row_add_align(l, r, s, f);
+          f_q <= f;
         end else if (op_q[2:0] == 3'd4) begin
-          s_q <= row_iadd(32'd0, l, r);
+          row_iadd(32'd0, l, r, s);
         end else begin
-          s_q <= row_compare(minmax(~int_op, op_q[1]), l, r);
+          row_compare(minmax(~int_op, op_q[1]), l, r, s);
         end
+        s_q <= s;
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (op2_q) begin
-      if (fsum) y_q <= row_add_round(s_q, f_q);
-      else y_q <= s_q;
+    if (op2_q) begin : second
+      row_t y;
+      y = s_q;
+      if (fsum) row_add_round(s_q, f_q, y);
+      y_q <= y;
       if (arg) yi_q <= si_q;
     end
   end
@@ -306,8 +309,8 @@ module tpu_vpu_red
   logic       push_lane, push;
 
   assign push_lane  = lane_q[2*Levels];
-  assign push       = push_lane | (copies_q != '0);
-  assign wr_valid_o = out_count_q != '0;
+  assign push       = push_lane | end_q[6] | (copies_q != '0);
+  assign wr_valid_o = (out_count_q != '0) & wr_ok_i;
   assign wr_fire    = wr_valid_o & wr_gnt_i;
   assign wr_vreg_o  = vd_q[wr_slot_q];
   assign wr_data_o  = out_q[out_ptr_q];
@@ -319,12 +322,13 @@ module tpu_vpu_red
     if (push) begin : push_row
       row_t d;
       d = sub_out_q;
-      if (push_lane) d = row_splat(arg ? yi_q[(Lanes-2)*32+:32] : y_q[(Lanes-2)*32+:32]);
+      if (end_q[6]) begin
+        if (arg) d = yi_q;
+        else d = y_q;
+        sub_out_q <= d;
+      end
+      if (push_lane) row_splat(arg ? yi_q[(Lanes-2)*32+:32] : y_q[(Lanes-2)*32+:32], d);
       out_q[in_ptr_q] <= d;
-    end
-    if (end_q[6]) begin
-      if (arg) sub_out_q <= yi_q;
-      else sub_out_q <= y_q;
     end
   end
 

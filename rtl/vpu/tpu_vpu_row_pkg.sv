@@ -4,164 +4,153 @@
 //
 // These loops are where the time of a simulation goes. Each is a function of whole packed rows with
 // an unsigned loop variable and whole 32-bit selects, which Verilator leaves a loop and gcc turns
-// into vector code. A caller in an always_ff block puts each call under its own `if`, so that one
-// operation is computed a cycle.
+// into vector code. They are not inlined: Verilator clears the temporaries of inlined functions in
+// every cycle, whether they are called or not. (Verilator 5.006 wants wide results of such functions
+// as output arguments.)
 
 package tpu_vpu_row_pkg;
   import tpu_config_pkg::*;
   import tpu_vpu_pkg::*;
   import tpu_vpu_fp_pkg::*;
 
-  function automatic row_t row_splat(input logic [31:0] x);
-    row_t r;
+  function automatic void row_splat(input logic [31:0] x, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = x;
-    return r;
   endfunction
 
   // Lanes below n from a, the others from b.
-  function automatic row_t row_merge(input lanes_t n, input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_merge(input lanes_t n, input row_t a, input row_t b, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = tpu_fp_pkg::sel({32{l < 32'(n)}}, a[l*32+:32], b[l*32+:32]);
     end
-    return r;
   endfunction
 
   // Lanes where c is not 0 from a, the others from b.
-  function automatic row_t row_select(input row_t c, input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_select(input row_t c, input row_t a, input row_t b, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = tpu_fp_pkg::sel({32{c[l*32+:32] != 32'd0}}, a[l*32+:32], b[l*32+:32]);
     end
-    return r;
   endfunction
 
-  function automatic row_t row_iota(input logic [31:0] base);
-    row_t r;
+  function automatic void row_iota(input logic [31:0] base, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = base + l;
-    return r;
   endfunction
 
   // a ^ m in every lane.
-  function automatic row_t row_flip(input row_t a, input logic [31:0] m);
-    row_t r;
+  function automatic void row_flip(input row_t a, input logic [31:0] m, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = a[l*32+:32] ^ m;
-    return r;
   endfunction
 
-  // f32 sum, first half: {flags, sum}.
-  function automatic logic [2*Lanes*32-1:0] row_add_align(input row_t a, input row_t b);
-    row_t s, f;
-    logic [31:0] sum, flags;
+  // f32 sum, first half: sums s and flags f. (Two outputs in the loop would alias for gcc.)
+  function automatic void row_add_align(input row_t a, input row_t b, output row_t s,
+                                        output row_t f);
+    /* verilator no_inline_task */
+    row_t sums, flags;
+    logic [31:0] sum, flag;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      add_align(a[l*32+:32], b[l*32+:32], sum, flags);
-      s[l*32+:32] = sum;
-      f[l*32+:32] = flags;
+      add_align(a[l*32+:32], b[l*32+:32], sum, flag);
+      sums[l*32+:32]  = sum;
+      flags[l*32+:32] = flag;
     end
-    return {f, s};
+    s = sums;
+    f = flags;
   endfunction
 
-  function automatic row_t row_add_round(input row_t s, input row_t f);
-    row_t r;
+  function automatic void row_add_round(input row_t s, input row_t f, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = add_round(s[l*32+:32], f[l*32+:32]);
-    return r;
   endfunction
 
-  function automatic row_t row_mul(input logic [31:0] k_int, input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_mul(input logic [31:0] k_int, input row_t a, input row_t b,
+                                  output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = mul(k_int, a[l*32+:32], b[l*32+:32]);
-    return r;
   endfunction
 
-  function automatic row_t row_compare(input cmp_t k, input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_compare(input cmp_t k, input row_t a, input row_t b, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = compare(k, a[l*32+:32], b[l*32+:32]);
-    return r;
   endfunction
 
   // a + b, or a - b with k_sub.
-  function automatic row_t row_iadd(input logic [31:0] k_sub, input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_iadd(input logic [31:0] k_sub, input row_t a, input row_t b,
+                                   output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = a[l*32+:32] + (b[l*32+:32] ^ k_sub) - k_sub;
     end
-    return r;
   endfunction
 
   // (a & b) & k_and | (a ^ b) & k_xor: and, xor, and with both, or.
-  function automatic row_t row_logic(input logic [31:0] k_and, input logic [31:0] k_xor,
-                                     input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_logic(input logic [31:0] k_and, input logic [31:0] k_xor,
+                                    input row_t a, input row_t b, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = (a[l*32+:32] & b[l*32+:32] & k_and)
           | ((a[l*32+:32] ^ b[l*32+:32]) & k_xor);
     end
-    return r;
   endfunction
 
-  function automatic row_t row_shift(input logic [31:0] k_left, input logic [31:0] k_arith,
-                                     input row_t a, input row_t b);
-    row_t r;
+  function automatic void row_shift(input logic [31:0] k_left, input logic [31:0] k_arith,
+                                    input row_t a, input row_t b, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = shift(k_left, k_arith, a[l*32+:32], b[l*32+:32]);
     end
-    return r;
   endfunction
 
-  function automatic row_t row_i2f(input row_t a);
-    row_t r;
+  function automatic void row_i2f(input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = i32_to_f32(a[l*32+:32]);
-    return r;
   endfunction
 
-  function automatic row_t row_f2i(input logic [31:0] k_rtz, input row_t a);
-    row_t r;
+  function automatic void row_f2i(input logic [31:0] k_rtz, input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = f32_to_i32(k_rtz, a[l*32+:32]);
-    return r;
   endfunction
 
-  function automatic row_t row_f2bf(input row_t a);
-    row_t r;
+  function automatic void row_f2bf(input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = f32_to_bf16(a[l*32+:32]);
-    return r;
   endfunction
 
   // -----------------------------------------------------------------------------------------------
   // Reductions. Argmax takes and gives indices; for those that win, all ones.
 
-  function automatic row_t row_arg_wins(input logic [31:0] k_float, input row_t a, input row_t ia,
-                                        input row_t b, input row_t ib);
-    row_t r;
+  function automatic void row_arg_wins(input logic [31:0] k_float, input row_t a, input row_t ia,
+                                       input row_t b, input row_t ib, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = arg_wins(k_float, a[l*32+:32], ia[l*32+:32], b[l*32+:32], ib[l*32+:32]);
     end
-    return r;
   endfunction
 
   // b where the lane of k is all ones, else a.
-  function automatic row_t row_pick(input row_t k, input row_t b, input row_t a);
-    row_t r;
+  function automatic void row_pick(input row_t k, input row_t b, input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = tpu_fp_pkg::sel(k[l*32+:32], b[l*32+:32], a[l*32+:32]);
     end
-    return r;
   endfunction
 
   // The same for indices, which fit in five bits (said here, so that synthesis drops the others).
-  function automatic row_t row_index(input row_t k, input row_t b, input row_t a);
-    row_t r;
+  function automatic void row_index(input row_t k, input row_t b, input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = tpu_fp_pkg::sel(k[l*32+:32], b[l*32+:32], a[l*32+:32]) & 32'h1f;
     end
-    return r;
   endfunction
 
   // The lane tree folded into one row. Level 1 (x[i] op x[i + Lanes/2]) sits in lanes
   // 0 .. Lanes/2 - 1, level 2 in the next Lanes/4 lanes, and so on; the result is in lane
   // Lanes - 2. Each level takes its operands from the level before, that is from y. tree_left and
   // tree_right are the operands of all levels at once.
-  function automatic row_t tree_left(input row_t x, input row_t y);
-    row_t r;
+  function automatic void tree_left(input row_t x, input row_t y, output row_t r);
+    /* verilator no_inline_task */
     r = y;
     for (int unsigned l = 0; l < Lanes / 2; l++) r[l*32+:32] = x[l*32+:32];
     for (int unsigned h = Lanes / 4; h != 0; h = h >> 1) begin
@@ -169,11 +158,10 @@ package tpu_vpu_row_pkg;
         r[(Lanes-2*h+l)*32+:32] = y[(Lanes-4*h+l)*32+:32];
       end
     end
-    return r;
   endfunction
 
-  function automatic row_t tree_right(input row_t x, input row_t y);
-    row_t r;
+  function automatic void tree_right(input row_t x, input row_t y, output row_t r);
+    /* verilator no_inline_task */
     r = y;
     for (int unsigned l = 0; l < Lanes / 2; l++) r[l*32+:32] = x[(Lanes/2+l)*32+:32];
     for (int unsigned h = Lanes / 4; h != 0; h = h >> 1) begin
@@ -181,49 +169,43 @@ package tpu_vpu_row_pkg;
         r[(Lanes-2*h+l)*32+:32] = y[(Lanes-3*h+l)*32+:32];
       end
     end
-    return r;
   endfunction
 
   // -----------------------------------------------------------------------------------------------
   // Narrow types. A row of narrow elements starts at bit 0.
 
-  function automatic row_t row_from_bf16(input logic [Lanes*16-1:0] d);
-    row_t r;
+  function automatic void row_from_bf16(input logic [Lanes*16-1:0] d, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = {d[l*16+:16], 16'd0};
-    return r;
   endfunction
 
-  function automatic row_t row_from_8(input logic k_uns, input logic [Lanes*8-1:0] d);
-    row_t r;
+  function automatic void row_from_8(input logic k_uns, input logic [Lanes*8-1:0] d,
+                                     output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
       r[l*32+:32] = {{24{d[l*8+7] & ~k_uns}}, d[l*8+:8]};
     end
-    return r;
   endfunction
 
-  function automatic row_t row_i9_to_f32(input row_t a);
-    row_t r;
+  function automatic void row_i9_to_f32(input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = i9_to_f32(a[l*32+:32]);
-    return r;
   endfunction
 
-  function automatic row_t row_clamp8(input logic [31:0] k_uns, input row_t a);
-    row_t r;
+  function automatic void row_clamp8(input logic [31:0] k_uns, input row_t a, output row_t r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = clamp8(k_uns, a[l*32+:32]);
-    return r;
   endfunction
 
   // The upper halves, or the low bytes, of all lanes side by side.
-  function automatic logic [Lanes*16-1:0] row_pack16(input row_t a);
-    logic [Lanes*16-1:0] r;
+  function automatic void row_pack16(input row_t a, output logic [Lanes*16-1:0] r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*16+:16] = a[l*32+16+:16];
-    return r;
   endfunction
 
-  function automatic logic [Lanes*8-1:0] row_pack8(input row_t a);
-    logic [Lanes*8-1:0] r;
+  function automatic void row_pack8(input row_t a, output logic [Lanes*8-1:0] r);
+    /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*8+:8] = a[l*32+:8];
-    return r;
   endfunction
 
 endpackage

@@ -120,15 +120,23 @@ module tpu_vpu_st
     end
   end
 
+  // Is one of the addresses key that are on in the aligned block of x that mask spans?
+  function automatic logic [31:0] match(input logic [7:0][31:0] key, input logic [31:0] on,
+                                        input logic [31:0] x, input logic [31:0] mask);
+    logic [31:0] hit;
+    hit = 32'd0;
+    for (int unsigned s = 0; s < 8; s++) begin
+      hit = hit | (32'(((key[s] ^ x) & ~mask) == 32'd0) & (on >> s));
+    end
+    return hit & 32'd1;
+  endfunction
+
   always_comb begin
     q_hit_o = 1'b0;
-    if (q_valid_i) begin
-      for (int unsigned i = 0; i < Slots; i++) begin
-        for (int unsigned s = 0; s < 8; s++) begin
-          q_hit_o = q_hit_o | (pend_q[i][s] & q_older_i[i] & (acc_q[i] == q_acc_i)
-              & (((key_q[i][s] ^ 32'(q_addr_i))
-                  & ~{26'd0, mask_q[i] | (q_mask_i & {6{~q_acc_i}})}) == 32'd0));
-        end
+    for (int unsigned i = 0; i < Slots; i++) begin
+      if (q_valid_i && q_older_i[i] && acc_q[i] == q_acc_i && !q_hit_o) begin
+        q_hit_o = match(key_q[i], {24'd0, pend_q[i]}, 32'(q_addr_i),
+                        {26'd0, mask_q[i] | (q_mask_i & {6{~q_acc_i}})}) != 32'd0;
       end
     end
   end
@@ -197,6 +205,7 @@ module tpu_vpu_st
     logic [AddrBits-1:0]  addr;
     logic [Words-1:0]     need;
     logic [LineBytes-1:0] be;
+    logic [Lanes-1:0]     mask;             // ACC
   } note_t;
 
   line_t                    line_q[Depth];
@@ -207,30 +216,37 @@ module tpu_vpu_st
   always_ff @(posedge clk_i) begin
     if (v2_q) begin : convert
       row_t                 x;
+      line_t                line;
+      logic [Lanes*16-1:0]  half;
+      logic [Lanes*8-1:0]   quarter;
       logic [AddrBits-1:0]  addr;
       logic [LineBytes-1:0] be;
       logic [6:0]           n;
       note_t                note;
       logic [ByteBits-1:0]  off;
       x = a_data_i;
-      if (!i2_q.rd_a) x = row_splat(i2_q.sa);
-      if (i2_q.col) x = row_splat(x[31:0]);
+      if (!i2_q.rd_a) row_splat(i2_q.sa, x);
+      if (i2_q.col) row_splat(x[31:0], x);
       n = i2_q.col ? 7'd1 : 7'(i2_q.ncol);
       case (i2_q.dtype)
         TPU_VMEM_DTYPE_W32: begin
           n = n << 2;
-          line_q[in_q] <= {(LineBits / (Lanes * 32)) {x}};
+          line = {(LineBits / (Lanes * 32)) {x}};
         end
         TPU_VMEM_DTYPE_BF16: begin
           n = n << 1;
-          line_q[in_q] <= {(LineBits / (Lanes * 16)) {row_pack16(row_f2bf(x))}};
+          row_f2bf(x, x);
+          row_pack16(x, half);
+          line = {(LineBits / (Lanes * 16)) {half}};
         end
         default: begin
-          if (!i2_q.itype) x = row_f2i(32'd0, x);
-          x = row_clamp8({32{i2_q.dtype == TPU_VMEM_DTYPE_UINT8}}, x);
-          line_q[in_q] <= {(LineBits / (Lanes * 8)) {row_pack8(x)}};
+          if (!i2_q.itype) row_f2i(32'd0, x, x);
+          row_clamp8({32{i2_q.dtype == TPU_VMEM_DTYPE_UINT8}}, x, x);
+          row_pack8(x, quarter);
+          line = {(LineBits / (Lanes * 8)) {quarter}};
         end
       endcase
+      line_q[in_q] <= line;
       addr = AddrBits'(key_q[id2_q[4:3]][id2_q[2:0]]);
       off  = ByteBits'(addr);
       be   = '1;
@@ -244,6 +260,8 @@ module tpu_vpu_st
       for (int unsigned j = 0; j < Words; j++) begin
         note.need[j] = |be[j*VmemWordBytes+:VmemWordBytes];
       end
+      note.mask = '1;
+      note.mask = note.mask >> (Lanes - (i2_q.col ? 1 : 32'(i2_q.ncol)));
       note_q[in_q] <= note;
     end
     if (!rst_ni || flush_i) begin
@@ -261,25 +279,23 @@ module tpu_vpu_st
   // Requests.
 
   note_t            head;
-  line_t            line;
+  line_t            head_line;
   logic             live;
   logic [Words-1:0] granted_q;
 
   assign live = count_q != '0;
   assign head = note_q[out_q];
-  assign line = line_q[out_q];
+  assign head_line = line_q[out_q];
   for (genvar j = 0; j < Words; j++) begin : gen_port
     assign vst_valid_o[j] = live & ~head.acc & head.need[j] & ~granted_q[j];
     assign vst_addr_o[j]  = WordAddrBits'(head.addr >> ByteBits) | WordAddrBits'(j);
-    assign vst_wdata_o[j] = line[j*WordBits+:WordBits];
+    assign vst_wdata_o[j] = head_line[j*WordBits+:WordBits];
     assign vst_be_o[j]    = head.be[j*VmemWordBytes+:VmemWordBytes];
   end
   assign acc_valid_o = live & head.acc;
   assign acc_row_o   = AccRowBits'(head.addr);
-  assign acc_data_o  = line[Lanes*32-1:0];
-  for (genvar l = 0; l < Lanes; l++) begin : gen_mask
-    assign acc_mask_o[l] = head.be[4*l];
-  end
+  assign acc_data_o  = head_line[Lanes*32-1:0];
+  assign acc_mask_o  = head.mask;
   assign row_done = live
       & (head.acc ? acc_gnt_i : ((head.need & ~granted_q & ~vst_gnt_i) == '0));
   assign stall_o = live & ~row_done;

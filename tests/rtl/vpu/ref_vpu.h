@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+//
+// A vector machine written from docs/contract.md (sections 3, 6 and 7) and the register reference, one
+// instruction after the other, one element at a time. It shares no code with the RTL or the
+// functional model.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ref_lane.h"
+#include "tpu_configs.h"
+#include "tpu_regs.h"
+
+struct Command {
+  uint32_t entry = 0;
+  uint32_t loop[3] = {0, 0, 0};
+  uint32_t row_level = 3, col_level = 3, row_step = 0, col_step = 0;
+  uint32_t valid_rows = 0, valid_cols = 0;
+  uint32_t scalar_mode = 0;
+  uint32_t scalar[8] = {};
+  uint32_t addr[8] = {};
+  uint32_t pitch[8] = {};
+  uint32_t stride[24] = {};
+};
+
+struct Result {
+  uint32_t code = 0, detail0 = 0, detail1 = 0;
+  uint64_t bytes = 0, work = 0;
+  bool endless = false;  // gave up after the budget
+};
+
+struct Memories {
+  std::vector<uint8_t> vmem, smem;
+  std::vector<uint32_t> acc;
+  explicit Memories(const tpu_config& c)
+      : vmem(c.vmem_bytes), smem(c.smem_bytes), acc(size_t(c.acc_rows) * c.dim) {}
+};
+
+class RefVpu {
+ public:
+  RefVpu(const tpu_config& config, Memories& memories)
+      : program(config.vpu_program), c_(config), m_(memories), lanes_(config.lanes) {}
+
+  std::vector<uint64_t> program;
+
+  Result run(const Command& cmd, uint64_t budget) {
+    cmd_ = cmd;
+    r_ = Result();
+    for (auto& l : level_) l = Level();
+    for (unsigned i = 0; i < 8; ++i) addr_[i] = cmd.addr[i];
+    if (!scalars()) return r_;
+    uint32_t pc = cmd.entry;
+    while (step(pc)) {
+      if (--budget == 0) {
+        r_.endless = true;
+        break;
+      }
+    }
+    return r_;
+  }
+
+ private:
+  struct Level {
+    bool active = false;
+    uint32_t start = 0, iteration = 0;
+  };
+  using Row = std::array<uint32_t, 16>;
+  struct Vreg {
+    Row s[8];
+  };
+
+  const tpu_config& c_;
+  Memories& m_;
+  const uint32_t lanes_;
+  Command cmd_;
+  Result r_;
+  Level level_[3];
+  uint32_t addr_[8] = {}, scalar_[8] = {};
+  std::array<Vreg, 32> v_{};
+
+  bool fail(uint32_t code, uint32_t detail0, uint32_t detail1) {
+    r_.code = code;
+    r_.detail0 = detail0;
+    r_.detail1 = detail1;
+    return false;
+  }
+
+  bool scalars() {
+    for (unsigned i = 0; i < 8; ++i) {
+      scalar_[i] = cmd_.scalar[i];
+      if (!(cmd_.scalar_mode >> i & 1)) continue;
+      const uint32_t a = cmd_.scalar[i];
+      const uint32_t d0 = 0xffff | i << 16 | TPU_SPACE_SMEM << 24;
+      if (a % 4) return fail(TPU_ERROR_ALIGN, d0, a);
+      if (uint64_t(a) + 4 > c_.smem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
+      scalar_[i] = word(m_.smem, a);
+    }
+    return true;
+  }
+
+  static uint32_t word(const std::vector<uint8_t>& m, uint32_t a) {
+    return m[a] | m[a + 1] << 8 | m[a + 2] << 16 | uint32_t(m[a + 3]) << 24;
+  }
+
+  // One instruction; false at the end of the program.
+  bool step(uint32_t& pc) {
+    if (pc >= c_.vpu_program) return fail(TPU_ERROR_VPU_PC, pc, 0);
+    const uint64_t w = program[pc];
+    auto field = [w](unsigned low, unsigned bits) { return uint32_t(w >> low & ((1ull << bits) - 1)); };
+    auto illegal = [&] { return fail(TPU_ERROR_VPU_ILLEGAL, pc, uint32_t(w)); };
+    const uint32_t op = field(0, 8), vd = field(8, 5);
+    const uint32_t areg = field(32, 3), l = areg % 4;
+    if (op == TPU_VOP_HALT) {
+      ++r_.work;
+      return false;
+    }
+    if (op == TPU_VOP_LOOP) {
+      if (l == 3 || level_[l].active) return illegal();
+      ++r_.work;
+      if (cmd_.loop[l] == 0) {
+        pc = field(48, 16);
+      } else {
+        level_[l] = Level{true, pc + 1, 0};
+        ++pc;
+      }
+      return true;
+    }
+    if (op == TPU_VOP_END) {
+      if (l == 3 || !level_[l].active) return illegal();
+      ++r_.work;
+      for (unsigned r = 0; r < 8; ++r) addr_[r] += cmd_.stride[3 * r + l];
+      level_[l].iteration += 1;
+      if (level_[l].iteration < cmd_.loop[l]) {
+        pc = level_[l].start;
+      } else {
+        level_[l].active = false;
+        ++pc;
+      }
+      return true;
+    }
+
+    // The mask.
+    auto iteration = [&](uint32_t lv) { return lv == 3 ? 0 : level_[lv].iteration; };
+    const uint32_t row_base = 8 * (iteration(cmd_.row_level) * cmd_.row_step + field(43, 2));
+    const uint32_t col_base = lanes_ * (iteration(cmd_.col_level) * cmd_.col_step + field(45, 3));
+    const bool use_mask = field(40, 1) || op == TPU_VOP_SELM;
+    auto mask = [&](unsigned s, unsigned lane) {
+      return !use_mask || (row_base + s < cmd_.valid_rows && col_base + lane < cmd_.valid_cols);
+    };
+
+    if (op == TPU_VOP_LD || op == TPU_VOP_ST) {
+      const uint32_t dtype = field(35, 2), itype = field(37, 1), col = field(38, 1), acc = field(39, 1);
+      if (acc && dtype != TPU_VMEM_DTYPE_W32) return illegal();
+      if (dtype == TPU_VMEM_DTYPE_BF16 && itype) return illegal();
+      ++r_.work;
+      const uint32_t size = dtype == TPU_VMEM_DTYPE_W32 ? 4 : dtype == TPU_VMEM_DTYPE_BF16 ? 2 : 1;
+      const uint32_t space = acc ? TPU_SPACE_ACC : TPU_SPACE_VMEM;
+      const uint32_t n = col ? 1 : lanes_;
+      static const uint32_t fills[2][4] = {{0, 0x7f800000, 0xff800000, 0x3f800000},
+                                           {0, 0x7fffffff, 0x80000000, 1}};
+      for (unsigned s = 0; s < 8; ++s) {
+        bool any = false;
+        for (unsigned lane = 0; lane < lanes_; ++lane) any |= mask(s, lane);
+        const uint32_t a = addr_[areg] + uint32_t(int32_t(int16_t(field(48, 16)))) + s * cmd_.pitch[areg];
+        if (any) {
+          const uint32_t d0 = pc | s << 16 | space << 24;
+          if (acc) {
+            if (a >= c_.acc_rows) return fail(TPU_ERROR_RANGE, d0, a);
+          } else {
+            if (a % (n * size)) return fail(TPU_ERROR_ALIGN, d0, a);
+            if (uint64_t(a) + n * size > c_.vmem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
+          }
+          r_.bytes += n * size;
+        }
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+          const uint32_t e = col ? 0 : lane;
+          if (op == TPU_VOP_LD) {
+            if (!mask(s, lane)) v_[vd].s[s][lane] = fills[itype][field(41, 2)];
+            else if (acc) v_[vd].s[s][lane] = m_.acc[a * lanes_ + e];
+            else v_[vd].s[s][lane] = widen(&m_.vmem[a + e * size], dtype, itype);
+          } else {
+            if (!mask(s, lane) || (col && lane != 0)) continue;
+            const uint32_t x = field(28, 1) ? scalar_[field(13, 3)] : v_[field(13, 5)].s[s][lane];
+            if (acc) m_.acc[a * lanes_ + e] = x;
+            else narrow(&m_.vmem[a + e * size], x, dtype, itype);
+          }
+        }
+      }
+      ++pc;
+      return true;
+    }
+
+    auto operand = [&](unsigned reg, unsigned sel, unsigned s, unsigned lane) {
+      return field(sel, 1) ? scalar_[field(reg, 3)] : v_[field(reg, 5)].s[s][lane];
+    };
+    if (op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX) {
+      ++r_.work;
+      const bool over_sub = op >= TPU_VOP_RS_FSUM;
+      const uint32_t f = op - (over_sub ? TPU_VOP_RS_FSUM : TPU_VOP_RL_FSUM);
+      Vreg x, out;
+      for (unsigned s = 0; s < 8; ++s) {
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+          x.s[s][lane] = mask(s, lane) ? operand(13, 28, s, lane) : ref_identity(f);
+        }
+      }
+      for (unsigned i = 0; i < (over_sub ? lanes_ : 8); ++i) {
+        uint32_t line[16];
+        const unsigned count = over_sub ? 8 : lanes_;
+        for (unsigned k = 0; k < count; ++k) line[k] = over_sub ? x.s[k][i] : x.s[i][k];
+        const uint32_t y = ref_reduce(f, line, count);
+        for (unsigned k = 0; k < count; ++k) (over_sub ? out.s[k][i] : out.s[i][k]) = y;
+      }
+      v_[vd] = out;
+      ++pc;
+      return true;
+    }
+
+    Vreg out = v_[vd];
+    for (unsigned s = 0; s < 8; ++s) {
+      for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const uint32_t a = operand(13, 28, s, lane), b = operand(18, 29, s, lane),
+                       c = operand(23, 30, s, lane);
+        uint32_t y;
+        if (op == TPU_VOP_CONST) y = field(32, 32);
+        else if (op == TPU_VOP_IOTA_LANE) y = col_base + lane;
+        else if (op == TPU_VOP_IOTA_SUB) y = row_base + s;
+        else if (op == TPU_VOP_SELM) y = mask(s, lane) ? a : b;
+        else if (!ref_alu(op, a, b, c, y)) return illegal();
+        out.s[s][lane] = y;
+      }
+    }
+    ++r_.work;
+    v_[vd] = out;
+    ++pc;
+    return true;
+  }
+};

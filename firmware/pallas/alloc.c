@@ -34,12 +34,18 @@ static uint32_t space_size(unsigned space) {
   }
 }
 
-uint32_t pl_plan_space(unsigned space) {
-  uint32_t end = space_size(space);
+/* Recomputed when an allocation comes or goes: every call looks at it. */
+static uint32_t taken_from[PL_SEMAPHORE]; /* distance of the lowest allocation from the space's end */
+
+uint32_t pl_plan_space(unsigned space) { return space_size(space) - taken_from[space]; }
+
+static void update_plan_space(unsigned space) {
+  const uint32_t size = space_size(space);
+  uint32_t end = size;
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
     if (allocations[i].used && allocations[i].space == space && allocations[i].address < end)
       end = allocations[i].address;
-  return end;
+  taken_from[space] = size - end;
 }
 
 uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns) {
@@ -167,6 +173,7 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
   slot->buffer = (struct pl_buffer){.address = address, .group = &slot->group, .writer = PL_NOBODY};
   slot->buffer.next = &slot->buffer;
   *array = a;
+  update_plan_space(space);
   return PL_OK;
 }
 
@@ -182,6 +189,7 @@ pl_status pl_free(const pl_array *array) {
     if (allocations[i].used && allocations[i].space == array->space &&
         allocations[i].address == array->address) {
       allocations[i].used = false;
+      update_plan_space(array->space);
       return PL_OK;
     }
   return pl_fail(PL_ERROR_ARGUMENT, "pl_free: nothing was allocated at 0x%x of %s", (unsigned)array->address,

@@ -171,15 +171,15 @@ static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struc
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   struct pl_deps deps = {0};
 
+  if (only_room(c, q, acc)) {
+    pl_dot_refs(acc, acc_generation, x, x_generation, y, y_generation, mode);
+    return;
+  }
   acc = pl_use(c, (pl_ref){acc, acc_generation});
   x = pl_use(c, (pl_ref){x, x_generation});
   y = pl_use(c, (pl_ref){y, y_generation});
   if (acc == NULL || x == NULL || y == NULL)
     return;
-  if (only_room(c, q, acc)) {
-    pl_dot_refs(acc, acc_generation, x, x_generation, y, y_generation, mode);
-    return;
-  }
   if (mode > (PL_ACCUMULATE | PL_TRANSPOSED) || (mode & 1)) {
     pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u", mode);
     return;

@@ -225,14 +225,17 @@ bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, u
   return issue(c, &c->queue[TPU_QUEUE_SYNC], deps, &extra, PL_TAG(PL_TAG_SYNC, 0) + c->step);
 }
 
+static inline uint32_t read_ticket(const struct pl_context *c, uint32_t queue) {
+  return mmio_read32(c->sem.base + TPU_REG_SEM_VALUE(queue));
+}
+
 /* Sleeps until the last SYNC command, which has the interrupt flag, is complete. */
 static bool sleep_for_sync(struct pl_context *c, enum wait_cause cause) {
   const uint32_t ticket = c->queue[TPU_QUEUE_SYNC].issued;
   bool ok = true;
   mark(c, TPU_MARK_WAIT_BEGIN, cause);
   while (ok) {
-    uint32_t value;
-    (void)!tpu_sem_read(&c->sem, TPU_QUEUE_SYNC, &value);
+    const uint32_t value = read_ticket(c, TPU_QUEUE_SYNC);
     if (pl_reached(value, ticket)) {
       c->done[TPU_QUEUE_SYNC] = value;
       break;
@@ -248,7 +251,7 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
     return false;
   if (pl_reached(c->done[queue], ticket))
     return true;
-  (void)!tpu_sem_read(&c->sem, queue, &c->done[queue]);
+  c->done[queue] = read_ticket(c, queue);
   if (pl_reached(c->done[queue], ticket))
     return true;
   struct pl_deps deps = {0};
@@ -260,29 +263,28 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
   return true;
 }
 
-/* Looks which queues are not done yet; false if there is none. */
-static bool unfinished(struct pl_context *c, struct pl_deps *deps)
-{
-  deps->mask = 0;
+bool pl_drain(struct pl_context *c) {
+  struct pl_deps deps;
+  uint32_t status;
+
+  if (c->status != PL_OK)
+    return false;
+  deps.mask = 0;
   for (uint32_t r = 0; r < PL_QUEUES; r++) {
     const uint32_t issued = c->queue[r].issued;
     if (c->done[r] == issued)
       continue;
-    (void)!tpu_sem_read(&c->sem, r, &c->done[r]);
+    c->done[r] = read_ticket(c, r);
     if (c->done[r] != issued)
-      pl_depend(deps, r, issued);
+      pl_depend(&deps, r, issued);
   }
-  return deps->mask != 0;
-}
-
-bool pl_drain(struct pl_context *c)
-{
-  struct pl_deps deps;
-  uint32_t status;
-
-  while (c->status == PL_OK && unfinished(c, &deps))
+  if (deps.mask != 0) {
     if (!pl_sync(c, &deps, true, 0, 0, -1, 0) || !sleep_for_sync(c, WAIT_END))
       return false;
+    for (uint32_t left = deps.mask, r = 0; left != 0; left >>= 1, r++)
+      if ((left & 1) && r != TPU_QUEUE_SYNC)
+        c->done[r] = deps.ticket[r];
+  }
   (void)!tpu_ctrl_status(&c->ctrl, &status);
   if (status & TPU_REG_STATUS_ERROR_MASK) /* one that stopped no command, such as a bad access */
     pl_device_error();

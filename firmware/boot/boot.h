@@ -16,6 +16,7 @@ enum boot_exit {
   BOOT_EXIT_KERNEL = 16, /* a kernel call returned an error */
   BOOT_EXIT_TRAP = 17,   /* a fault in the firmware */
   BOOT_EXIT_DEVICE = 18, /* the device is not what the firmware was built for */
+  BOOT_EXIT_ERROR = 20,  /* the device reported an error to a program without the runtime */
   BOOT_EXIT_STACK = 19,  /* the stack overflowed */
 };
 

@@ -88,11 +88,13 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
   enter(c, plan);
   pl_pipeline_run(c, plan);
   const pl_status status = c->status;
-  if (status != PL_OK)
-    c->status = PL_OK; /* what is queued may still end well */
-  pl_drain(c);
-  if (status != PL_OK)
+  if (status == PL_OK) {
+    pl_drain(c);
+  } else if (status != PL_ERROR_DEADLOCK && status != PL_ERROR_DEVICE) {
+    c->status = PL_OK; /* what is queued can still end well */
+    pl_drain(c);
     c->status = status;
+  }
   c->in_body = false;
   if (c->status == PL_OK)
     check_semaphores(c, plan);

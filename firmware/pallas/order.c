@@ -36,6 +36,16 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
   }
 }
 
+/* Blocked, and not only between the end of one command and the start of the next, which takes 4 cycles. */
+static bool is_blocked(const struct pl_context *c, uint32_t *status) {
+  for (int i = 0; i < 8; i++) {
+    (void)!tpu_ctrl_status(&c->ctrl, status);
+    if (!(*status & TPU_REG_STATUS_BLOCKED_MASK))
+      return false;
+  }
+  return true;
+}
+
 /*
  * Sleeps until one of the wanted interrupt bits is set; false if the device failed or is blocked.
  * INTR_STATE is read last before WFI: the bit that wakes is either seen there or still to come.
@@ -56,8 +66,7 @@ static bool sleep_until(struct pl_context *c, uint32_t wanted) {
     if (state & TPU_REG_INTR_STATE_BLOCKED_MASK) {
       uint32_t status;
       (void)!tpu_ctrl_intr_clear(&c->ctrl, TPU_REG_INTR_STATE_BLOCKED_MASK);
-      (void)!tpu_ctrl_status(&c->ctrl, &status);
-      if (status & TPU_REG_STATUS_BLOCKED_MASK) {
+      if (is_blocked(c, &status)) {
         fail_deadlock(c, status);
         return false;
       }

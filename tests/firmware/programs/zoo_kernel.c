@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The hang zoo's kernels: what the runtime must diagnose, and faults inside a body. */
+#include "boot.h"
+#include "mmio.h"
+#include "tpu_memmap.h"
+#include "tpu_regs.h"
+#include "pallas.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void row_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+  b[1].start = 0;
+}
+
+static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+
+static void in_flight_body(void) {
+  copy_body();
+  if (pl_program_id(0) == 2)
+    pl_async_copy(pl_input(0), pl_scratch(0), pl_at(pl_scratch(1), PL_DS(1, 1)));
+}
+
+static void left_body(void) {
+  copy_body();
+  if (pl_program_id(0) == 1)
+    pl_semaphore_signal(pl_at(pl_scratch(1), PL_DS(0, 1)), 3);
+}
+
+static void never_body(void) {
+  copy_body();
+  if (pl_program_id(0) == 3)
+    pl_semaphore_wait(pl_at(pl_scratch(1), PL_DS(0, 1)), 1);
+}
+
+static void trap_body(void) {
+  copy_body();
+  if (pl_program_id(0) == 2)
+    *(volatile uint32_t *)0x70000000 = 1;
+}
+
+/* A signal that another agent takes away: the runtime's own count is right, and still nothing comes. */
+static void stolen_body(void) {
+  pl_ref one = pl_at(pl_scratch(1), PL_DS(0, 1));
+  copy_body();
+  if (pl_program_id(0) != 1)
+    return;
+  pl_semaphore_signal(one, 1);
+  (void)pl_semaphore_read(one);
+  mmio_write32(PEPLOS_TPU_BASE + TPU_REG_SEM_TAKE(7), 1);
+  pl_semaphore_wait(one, 1);
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*body)(void);
+  } zoo[] = {{"good", copy_body},   {"in_flight", in_flight_body}, {"left", left_body},
+             {"never", never_body}, {"trap", trap_body},           {"stolen", stolen_body}};
+  const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)), o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32));
+  int status = BOOT_EXIT_USAGE;
+
+  for (unsigned i = 0; i < sizeof zoo / sizeof zoo[0]; i++) {
+    if (argc != 2 || strcmp(argv[1], zoo[i].name) != 0)
+      continue;
+    const pl_kernel kernel = {.name = zoo[i].name,
+                              .body = zoo[i].body,
+                              .grid = PL_GRID(4),
+                              .in = {PL_BLOCK(row_map, 16, 32)},
+                              .out = {PL_BLOCK(row_map, 16, 32)},
+                              .scratch = {PL_VMEM(PL_F32, 16, 32), PL_SEMAPHORES(2)}};
+    pl_kernel good = kernel;
+    good.name = "good";
+    good.body = copy_body;
+    status = BOOT_EXIT_OK;
+    if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
+      printf("%s\n", pl_error_message());
+      status = BOOT_EXIT_KERNEL;
+    }
+    /* Whatever it was, the device can be used. */
+    if (pl_call(&good, PL_ARGS(x), PL_RESULTS(o)) == PL_OK &&
+        memcmp(pl_hbm_pointer(&x), pl_hbm_pointer(&o), pl_array_bytes(&x)) == 0)
+      printf("the next call works\n");
+  }
+  return status;
+}

@@ -159,12 +159,10 @@ module tpu_dma
   );
 
   // Sources.
-  logic [1:0][BufferW:0] avail;
-  logic [1:0] take, half, free, mover_busy;
-  beat_t [1:0] src_data;
-  logic src_error, ar_busy, ar_stall, local_busy, error_read;
-  owner_t error_read_owner;
-  logic [31:0] error_read_addr;
+  logic [BufferW:0] hbm_avail, local_avail;
+  logic hbm_take, hbm_half, hbm_free, local_take, local_half, local_free;
+  beat_t hbm_data, local_data;
+  logic hbm_error, ar_busy, ar_stall, local_busy;
   ch_mask_t local_stall;
 
   tpu_dma_hbm_read u_hbm_read (
@@ -174,10 +172,10 @@ module tpu_dma
     .burst_addr_i (segment.word),
     .burst_beats_i(segment.src_beats),
     .ar_done_o    (ar_done),
-    .avail_o      (avail[0]),
-    .take_i       (take[0]),
-    .data_o       (src_data[0]),
-    .error_o      (src_error),
+    .avail_o      (hbm_avail),
+    .take_i       (hbm_take),
+    .data_o       (hbm_data),
+    .error_o      (hbm_error),
     .busy_o       (ar_busy),
     .stall_o      (ar_stall),
     .hbm_ar_valid_o,
@@ -192,7 +190,7 @@ module tpu_dma
     .hbm_r_resp_i,
     .hbm_r_id_i
   );
-  assign beat_done = take[0];
+  assign beat_done = hbm_take;
 
   tpu_dma_local_read u_local_read (
     .clk_i,
@@ -202,11 +200,11 @@ module tpu_dma
     .burst_addr_i (segment.word),
     .burst_beats_i(segment.src_beats),
     .burst_ch_i   (segment.owner.ch),
-    .avail_o      (avail[1]),
-    .take_i       (take[1]),
-    .half_i       (half[1]),
-    .free_i       (free[1]),
-    .data_o       (src_data[1]),
+    .avail_o      (local_avail),
+    .take_i       (local_take),
+    .half_i       (local_half),
+    .free_i       (local_free),
+    .data_o       (local_data),
     .busy_o       (local_busy),
     .stall_o      (local_stall),
     .vmem_rd_valid_o,
@@ -222,11 +220,15 @@ module tpu_dma
   );
 
   // Movers.
-  logic [1:0] hbm_valid, hbm_ready, hbm_open, write_valid, write_gnt, mover_error;
-  hbm_write_t [1:0] hbm_beat;
-  local_write_t [1:0] write;
-  owner_t [1:0] mover_error_owner;
-  logic [1:0][31:0] mover_error_addr;
+  logic from_hbm_valid, from_hbm_ready, from_hbm_open, from_local_valid, from_local_ready, from_local_open;
+  hbm_write_t from_hbm, from_local;
+  logic hbm_write_valid, hbm_write_gnt, local_write_valid, local_write_gnt;
+  local_write_t hbm_write, local_write;
+  logic read_error, no_error, hbm_mover_busy, local_mover_busy;
+  owner_t read_error_owner, no_error_owner;
+  logic [31:0] read_error_addr, no_error_addr;
+  ch_mask_t drop;
+  assign drop = kill | {DmaChannels{abort_i}};
 
   tpu_dma_mover #(
     .SegDepth  (DmaOutstanding),
@@ -234,28 +236,28 @@ module tpu_dma
   ) u_from_hbm (
     .clk_i,
     .rst_ni,
-    .kill_i         (kill | {DmaChannels{abort_i}}),
+    .kill_i         (drop),
     .hold_i         (pend_local),
     .segment_valid_i(segment_valid[0]),
     .segment_i      (segment),
     .segment_done_o (segment_done[0]),
-    .src_avail_i    (avail[0]),
-    .src_take_o     (take[0]),
-    .src_half_o     (half[0]),
-    .src_free_o     (free[0]),
-    .src_data_i     (src_data[0]),
-    .src_error_i    (src_error),
-    .error_o        (mover_error[0]),
-    .error_owner_o  (mover_error_owner[0]),
-    .error_addr_o   (mover_error_addr[0]),
-    .hbm_valid_o    (hbm_valid[0]),
-    .hbm_o          (hbm_beat[0]),
-    .hbm_ready_i    (hbm_ready[0]),
-    .hbm_open_i     (hbm_open[0]),
-    .local_valid_o  (write_valid[0]),
-    .local_o        (write[0]),
-    .local_gnt_i    (write_gnt[0]),
-    .busy_o         (mover_busy[0])
+    .src_avail_i    (hbm_avail),
+    .src_take_o     (hbm_take),
+    .src_half_o     (hbm_half),
+    .src_free_o     (hbm_free),
+    .src_data_i     (hbm_data),
+    .src_error_i    (hbm_error),
+    .error_o        (read_error),
+    .error_owner_o  (read_error_owner),
+    .error_addr_o   (read_error_addr),
+    .hbm_valid_o    (from_hbm_valid),
+    .hbm_o          (from_hbm),
+    .hbm_ready_i    (from_hbm_ready),
+    .hbm_open_i     (from_hbm_open),
+    .local_valid_o  (hbm_write_valid),
+    .local_o        (hbm_write),
+    .local_gnt_i    (hbm_write_gnt),
+    .busy_o         (hbm_mover_busy)
   );
 
   tpu_dma_mover #(
@@ -264,50 +266,51 @@ module tpu_dma
   ) u_from_local (
     .clk_i,
     .rst_ni,
-    .kill_i         (kill | {DmaChannels{abort_i}}),
+    .kill_i         (drop),
     .hold_i         ('0),
     .segment_valid_i(segment_valid[1]),
     .segment_i      (segment),
     .segment_done_o (segment_done[1]),
-    .src_avail_i    (avail[1]),
-    .src_take_o     (take[1]),
-    .src_half_o     (half[1]),
-    .src_free_o     (free[1]),
-    .src_data_i     (src_data[1]),
+    .src_avail_i    (local_avail),
+    .src_take_o     (local_take),
+    .src_half_o     (local_half),
+    .src_free_o     (local_free),
+    .src_data_i     (local_data),
     .src_error_i    (1'b0),
-    .error_o        (mover_error[1]),
-    .error_owner_o  (mover_error_owner[1]),
-    .error_addr_o   (mover_error_addr[1]),
-    .hbm_valid_o    (hbm_valid[1]),
-    .hbm_o          (hbm_beat[1]),
-    .hbm_ready_i    (hbm_ready[1]),
-    .hbm_open_i     (hbm_open[1]),
-    .local_valid_o  (write_valid[1]),
-    .local_o        (write[1]),
-    .local_gnt_i    (write_gnt[1]),
-    .busy_o         (mover_busy[1])
+    .error_o        (no_error),
+    .error_owner_o  (no_error_owner),
+    .error_addr_o   (no_error_addr),
+    .hbm_valid_o    (from_local_valid),
+    .hbm_o          (from_local),
+    .hbm_ready_i    (from_local_ready),
+    .hbm_open_i     (from_local_open),
+    .local_valid_o  (local_write_valid),
+    .local_o        (local_write),
+    .local_gnt_i    (local_write_gnt),
+    .busy_o         (local_mover_busy)
   );
-  assign error_read = mover_error[0];
-  assign error_read_owner = mover_error_owner[0];
-  assign error_read_addr = mover_error_addr[0];
 
   // HBM writes.
-  logic answered, error_write, write_busy;
+  logic answered, write_error, write_busy;
   owner_t answered_owner;
-  logic [31:0] error_write_addr;
+  logic [31:0] write_error_addr;
   ch_mask_t write_stall;
 
   tpu_dma_hbm_write u_hbm_write (
     .clk_i,
     .rst_ni,
-    .valid_i     (hbm_valid),
-    .beat_i      (hbm_beat),
-    .ready_o     (hbm_ready),
-    .open_o      (hbm_open),
+    .from_hbm_valid_i  (from_hbm_valid),
+    .from_hbm_i        (from_hbm),
+    .from_hbm_ready_o  (from_hbm_ready),
+    .from_hbm_open_o   (from_hbm_open),
+    .from_local_valid_i(from_local_valid),
+    .from_local_i      (from_local),
+    .from_local_ready_o(from_local_ready),
+    .from_local_open_o (from_local_open),
     .landed_o    (answered),
-    .error_o     (error_write),
+    .error_o     (write_error),
     .owner_o     (answered_owner),
-    .error_addr_o(error_write_addr),
+    .error_addr_o(write_error_addr),
     .busy_o      (write_busy),
     .stall_o     (write_stall),
     .hbm_aw_valid_o,
@@ -327,24 +330,37 @@ module tpu_dma
   );
 
   // Local writes: VMEM and SMEM each serve the movers in turn.
-  logic [1:0] want_vmem, want_smem;
   logic vmem_sel, smem_sel, vmem_last_q, smem_last_q;
-  assign want_vmem = {write_valid[1] && !write[1].smem, write_valid[0] && !write[0].smem};
-  assign want_smem = {write_valid[1] && write[1].smem, write_valid[0] && write[0].smem};
-  assign vmem_sel = (want_vmem == 2'b11) ? !vmem_last_q : want_vmem[1];
-  assign smem_sel = (want_smem == 2'b11) ? !smem_last_q : want_smem[1];
-  assign vmem_wr_valid_o = want_vmem != '0;
-  assign smem_wr_valid_o = want_smem != '0;
-  assign write_gnt[0] = (want_vmem[0] && !vmem_sel && vmem_wr_gnt_i) || (want_smem[0] && !smem_sel && smem_wr_gnt_i);
-  assign write_gnt[1] = (want_vmem[1] && vmem_sel && vmem_wr_gnt_i) || (want_smem[1] && smem_sel && smem_wr_gnt_i);
+  always_comb begin
+    vmem_sel = 1'b0;
+    smem_sel = 1'b0;
+    vmem_wr_valid_o = 1'b0;
+    smem_wr_valid_o = 1'b0;
+    hbm_write_gnt = 1'b0;
+    local_write_gnt = 1'b0;
+    if (hbm_write_valid || local_write_valid) begin
+      vmem_wr_valid_o = (hbm_write_valid && !hbm_write.smem) || (local_write_valid && !local_write.smem);
+      smem_wr_valid_o = (hbm_write_valid && hbm_write.smem) || (local_write_valid && local_write.smem);
+      // Both want the same memory: in turn. Else whoever wants it.
+      if (hbm_write_valid && local_write_valid && hbm_write.smem == local_write.smem) begin
+        vmem_sel = !vmem_last_q;
+        smem_sel = !smem_last_q;
+      end else begin
+        vmem_sel = local_write_valid && !local_write.smem;
+        smem_sel = local_write_valid && local_write.smem;
+      end
+      hbm_write_gnt = hbm_write_valid && (hbm_write.smem ? !smem_sel && smem_wr_gnt_i : !vmem_sel && vmem_wr_gnt_i);
+      local_write_gnt = local_write_valid && (local_write.smem ? smem_sel && smem_wr_gnt_i : vmem_sel && vmem_wr_gnt_i);
+    end
+  end
   always_comb begin
     vmem_wr_addr_o = '0;
     vmem_wr_wdata_o = '0;
     vmem_wr_be_o = '0;
     if (vmem_wr_valid_o) begin
-      vmem_wr_addr_o = write[vmem_sel].addr[VmemAddrW-1:0];
-      vmem_wr_wdata_o = write[vmem_sel].data;
-      vmem_wr_be_o = write[vmem_sel].be;
+      vmem_wr_addr_o = vmem_sel ? local_write.addr[VmemAddrW-1:0] : hbm_write.addr[VmemAddrW-1:0];
+      vmem_wr_wdata_o = vmem_sel ? local_write.data : hbm_write.data;
+      vmem_wr_be_o = vmem_sel ? local_write.be : hbm_write.be;
     end
   end
   always_comb begin
@@ -352,9 +368,9 @@ module tpu_dma
     smem_wr_wdata_o = '0;
     smem_wr_be_o = '0;
     if (smem_wr_valid_o) begin
-      smem_wr_addr_o = write[smem_sel].addr[SmemAddrW-1:0];
-      smem_wr_wdata_o = write[smem_sel].data[BeatW-1:0];
-      smem_wr_be_o = write[smem_sel].be[BeatBytes-1:0];
+      smem_wr_addr_o = smem_sel ? local_write.addr[SmemAddrW-1:0] : hbm_write.addr[SmemAddrW-1:0];
+      smem_wr_wdata_o = smem_sel ? local_write.data[BeatW-1:0] : hbm_write.data[BeatW-1:0];
+      smem_wr_be_o = smem_sel ? local_write.be[BeatBytes-1:0] : hbm_write.be[BeatBytes-1:0];
     end
   end
 
@@ -389,22 +405,42 @@ module tpu_dma
     .issued_bytes_i   (issued_bytes),
     .pend_hbm_o       (pend_hbm),
     .pend_local_o     (pend_local),
-    .landed_i         ({empty_done, answered, write_gnt[1] && write[1].last, write_gnt[0] && write[0].last}),
-    .landed_owner_i   ({empty_owner, answered_owner, write[1].owner, write[0].owner}),
-    .bus_error_i      ({error_write, error_read}),
-    .bus_error_owner_i({answered_owner, error_read_owner}),
-    .bus_error_addr_i ({error_write_addr, error_read_addr})
+    .landed_from_hbm_i        (hbm_write_gnt && hbm_write.last),
+    .landed_from_hbm_owner_i  (hbm_write.owner),
+    .landed_from_local_i      (local_write_gnt && local_write.last),
+    .landed_from_local_owner_i(local_write.owner),
+    .landed_answer_i          (answered),
+    .landed_answer_owner_i    (answered_owner),
+    .landed_empty_i           (empty_done),
+    .landed_empty_owner_i     (empty_owner),
+    .read_error_i             (read_error),
+    .read_error_owner_i       (read_error_owner),
+    .read_error_addr_i        (read_error_addr),
+    .write_error_i            (write_error),
+    .write_error_owner_i      (answered_owner),
+    .write_error_addr_i       (write_error_addr)
   );
   assign done_work_o = '0;
 
   // A channel whose commands are gone is idle, unless they were dropped and left something behind.
-  assign quiet = !(issue_busy || ar_busy || local_busy || write_busy || mover_busy != '0);
-  assign idle_o = ~occupied & ({DmaChannels{quiet}} | ~(failed | {DmaChannels{abort_i || abort_q}}));
+  always_comb begin
+    quiet = 1'b0;
+    idle_o = ~occupied;
+    if (failed != '0 || abort_i || abort_q) begin
+      quiet = !(issue_busy || ar_busy || local_busy || write_busy || hbm_mover_busy || local_mover_busy);
+      if (!quiet) idle_o = ~(occupied | failed | {DmaChannels{abort_i || abort_q}});
+    end
+  end
 
   // Held up by a memory. A read address that waits holds up whoever has a command.
   always_comb begin
-    stall_o = local_stall | write_stall | ({DmaChannels{ar_stall}} & occupied);
-    for (int unsigned m = 0; m < 2; m++) if (write_valid[m] && !write_gnt[m]) stall_o[write[m].owner.ch] = 1'b1;
+    stall_o = '0;
+    if (occupied != '0) begin
+      stall_o = local_stall | write_stall;
+      if (ar_stall) stall_o = stall_o | occupied;
+      if (hbm_write_valid && !hbm_write_gnt) stall_o[hbm_write.owner.ch] = 1'b1;
+      if (local_write_valid && !local_write_gnt) stall_o[local_write.owner.ch] = 1'b1;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -420,7 +456,8 @@ module tpu_dma
     end
   end
 
+  // Only HBM reads can fail, and their beats have no halves.
   logic unused;
-  assign unused = &{1'b0, half[0], free[0], mover_error[1], mover_error_owner[1], mover_error_addr[1]};
+  assign unused = &{1'b0, hbm_half, hbm_free, no_error, no_error_owner, no_error_addr};
 
 endmodule

@@ -58,7 +58,7 @@ module tpu_dma_check
   ch_t pick;
   always_comb begin
     pick = '0;
-    for (int unsigned c = DmaChannels; c > 0; c--) if (wait_q[c-1]) pick = ch_t'(c - 1);
+    if (wait_q != '0) for (int unsigned c = DmaChannels; c > 0; c--) if (wait_q[c-1]) pick = ch_t'(c - 1);
   end
 
   function automatic exact_t space_bytes(input logic [1:0] space);
@@ -109,7 +109,7 @@ module tpu_dma_check
     return f;
   endfunction
 
-  logic [5:0] terms;
+  logic [5:0] terms;  // products with a count of 1 are 0
   logic empty, fields_skip_src;
   fault_t fields, src_range, dst_range;
   logic [2:0] term;
@@ -121,9 +121,12 @@ module tpu_dma_check
   always_comb begin
     fields = '0;
     terms = '0;
+    empty = 1'b0;
     fields_skip_src = 1'b0;
     if (state_q == Fields) begin
       fields = field_fault(cmd_q);
+      empty = cmd_q.row_bytes == '0 || cmd_q.count01_count0 == '0 || cmd_q.count01_count1 == '0 ||
+              cmd_q.count2 == '0;
       fields_skip_src = cmd_q.mode_fill && (cmd_q.valid_row == '0 || cmd_q.valid01_count0 == '0 ||
                                             cmd_q.valid01_count1 == '0 || cmd_q.valid2 == '0);
       terms[3] = cmd_q.count01_count0 != 16'd1;
@@ -174,9 +177,6 @@ module tpu_dma_check
     end
   end
 
-  // Check (3).
-  assign empty = cmd_q.row_bytes == '0 || cmd_q.count01_count0 == '0 || cmd_q.count01_count1 == '0 || cmd_q.count2 == '0;
-
   // A faulty field or an empty command ends in Fields, the others in Verdict.
   fault_t fault;
   assign fault = (state_q == Fields) ? fields : (src_range.code != TPU_ERROR_NONE) ? src_range : dst_range;
@@ -190,11 +190,13 @@ module tpu_dma_check
   assign detail1_o = fault.detail1;
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned c = 0; c < DmaChannels; c++) begin
-      if (start_i[c]) begin
-        wait_cmd_q[c]  <= cmd_i[c];
-        wait_prio_q[c] <= prio_i[c];
-        wait_slot_q[c] <= slot_i[c];
+    if (start_i != '0) begin
+      for (int unsigned c = 0; c < DmaChannels; c++) begin
+        if (start_i[c]) begin
+          wait_cmd_q[c]  <= cmd_i[c];
+          wait_prio_q[c] <= prio_i[c];
+          wait_slot_q[c] <= slot_i[c];
+        end
       end
     end
     case (state_q)

@@ -15,11 +15,16 @@ module tpu_dma_hbm_write
   input  logic             clk_i,
   input  logic             rst_ni,
 
-  // From the movers: 0 HBM sources, 1 local sources.
-  input  logic [1:0]       valid_i,
-  input  hbm_write_t [1:0] beat_i,
-  output logic [1:0]       ready_o,
-  output logic [1:0]       open_o,    // this mover is inside a burst
+  // From the mover of HBM sources.
+  input  logic             from_hbm_valid_i,
+  input  hbm_write_t       from_hbm_i,
+  output logic             from_hbm_ready_o,
+  output logic             from_hbm_open_o,  // inside a burst
+  // From the mover of local sources.
+  input  logic             from_local_valid_i,
+  input  hbm_write_t       from_local_i,
+  output logic             from_local_ready_o,
+  output logic             from_local_open_o,
 
   output logic             landed_o,  // a command's last burst was answered
   output logic             error_o,
@@ -63,15 +68,22 @@ module tpu_dma_hbm_write
   logic inside_q, who_q, sel, push, push_addr;
   logic addr_ready, data_ready, answer_ready;
   hbm_write_t beat;
-  assign sel = inside_q ? who_q : (valid_i == 2'b11) ? !who_q : valid_i[1];
-  assign push = valid_i[sel] && data_ready && (inside_q || (addr_ready && answer_ready));
-  assign push_addr = push && !inside_q;
-  assign ready_o = {push && sel, push && !sel};
-  assign open_o = {inside_q && who_q, inside_q && !who_q};
   always_comb begin
+    sel = 1'b0;
+    push = 1'b0;
     beat = '0;
-    if (push) beat = beat_i[sel];
+    if (from_hbm_valid_i || from_local_valid_i) begin
+      sel = inside_q ? who_q : (from_hbm_valid_i && from_local_valid_i) ? !who_q : from_local_valid_i;
+      push = (sel ? from_local_valid_i : from_hbm_valid_i) && data_ready &&
+             (inside_q || (addr_ready && answer_ready));
+      beat = sel ? from_local_i : from_hbm_i;
+    end
   end
+  assign push_addr = push && !inside_q;
+  assign from_hbm_ready_o = push && !sel;
+  assign from_local_ready_o = push && sel;
+  assign from_hbm_open_o = inside_q && !who_q;
+  assign from_local_open_o = inside_q && who_q;
 
   logic aw_valid, w_valid, b_valid;
   logic [BeatAddrW-1:0] aw_beat;
@@ -147,7 +159,7 @@ module tpu_dma_hbm_write
   assign busy_o = b_count != '0 || inside_q;
   always_comb begin
     stall_o = '0;
-    stall_o[w.ch] = w_valid && !(hbm_w_valid_o && hbm_w_ready_i);
+    if (w_valid && !(hbm_w_valid_o && hbm_w_ready_i)) stall_o[w.ch] = 1'b1;
   end
 
   logic unused;
@@ -163,8 +175,10 @@ module tpu_dma_hbm_write
         inside_q <= !beat.end_burst;
         who_q    <= sel;
       end
-      ahead_q <= ahead_q + ($clog2(Answers+1))'(hbm_aw_valid_o && hbm_aw_ready_i) -
-                 ($clog2(Answers+1))'(hbm_w_valid_o && hbm_w_ready_i && hbm_w_last_o);
+      if (aw_valid || w_valid) begin
+        ahead_q <= ahead_q + ($clog2(Answers+1))'(hbm_aw_valid_o && hbm_aw_ready_i) -
+                   ($clog2(Answers+1))'(hbm_w_valid_o && hbm_w_ready_i && hbm_w_last_o);
+      end
     end
   end
 

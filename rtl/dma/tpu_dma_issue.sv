@@ -53,7 +53,7 @@ module tpu_dma_issue
   localparam int unsigned ArCntW = $clog2(ArDepth + 1);
   localparam int unsigned BurstBeats = BurstBytes / BeatBytes;
 
-  typedef logic [DmaChannels-1:0][Slots-1:0] slots_t;
+  typedef logic [DmaChannels*Slots-1:0] slots_t;  // indexed by owner
 
   // State of a walk: addresses of the row by level (level 0: this row), position in it, indices.
   typedef struct packed {
@@ -70,9 +70,10 @@ module tpu_dma_issue
   walk_t        walk_mem[DmaChannels];
 
   slots_t pend_q, empty_q, local_q;
-  logic [DmaChannels-1:0][Slots-1:0][1:0] prio_q;
+  logic [1:0] prio_q[DmaChannels*Slots];
   ch_mask_t walking_q;
-  slot_t [DmaChannels-1:0] slot_q;
+  slots_t slot_hot_q;  // the slot that each channel walks, or loads next; also as a number
+  slot_t slot_q[DmaChannels];
   ch_t last_q;
 
   logic [BufferW:0]     beats_free_q;
@@ -80,21 +81,29 @@ module tpu_dma_issue
   logic [LocalCntW-1:0] local_cnt_q;
   logic [ArCntW-1:0]    ar_cnt_q;
 
+  function automatic ch_mask_t any_slot(input slots_t s);
+    ch_mask_t r;
+    for (int unsigned c = 0; c < DmaChannels; c++) r[c] = s[c*Slots+:Slots] != '0;
+    return r;
+  endfunction
+
   // Who could go.
-  ch_mask_t loads, eligible;
+  ch_mask_t local_next, loads, eligible;
   logic hbm_room, local_room;
   assign hbm_room = beats_free_q >= (BufferW+1)'(BurstBeats) && hbm_cnt_q < HbmCntW'(DmaOutstanding) &&
                     ar_cnt_q < ArCntW'(ArDepth);
   assign local_room = local_cnt_q < LocalCntW'(LocalSegs);
   always_comb begin
+    local_next = '0;
     loads = '0;
     eligible = '0;
-    if ((pend_q | slots_t'(walking_q)) != '0) begin
-      for (int unsigned c = 0; c < DmaChannels; c++) begin
-        loads[c] = !walking_q[c] && pend_q[c][slot_q[c]] && !kill_i[c] &&
-                   (!local_q[c][slot_q[c]] || empty_q[c][slot_q[c]] || !pend_hbm_i[c]);
-        eligible[c] = loads[c] || (walking_q[c] && !kill_i[c] && (local_q[c][slot_q[c]] ? local_room : hbm_room));
-      end
+    if (pend_q != '0 || walking_q != '0) begin
+      local_next = any_slot(slot_hot_q & local_q);
+      // An empty command neither reads nor writes.
+      loads = any_slot(slot_hot_q & pend_q) & ~walking_q & ~kill_i &
+              (~(local_next & pend_hbm_i) | any_slot(slot_hot_q & empty_q));
+      eligible = loads | (walking_q & ~kill_i & ((local_next & {DmaChannels{local_room}}) |
+                                                 (~local_next & {DmaChannels{hbm_room}})));
     end
   end
 
@@ -201,15 +210,19 @@ module tpu_dma_issue
   always_comb begin
     sel = '0;
     prio = '0;
+    owner = '0;
+    load = 1'b0;
+    step = 1'b0;
+    is_local = 1'b0;
     if (eligible != '0) begin
-      for (int unsigned c = 0; c < DmaChannels; c++) prio[c] = prio_q[c][slot_q[c]];
+      for (int unsigned c = 0; c < DmaChannels; c++) prio[c] = prio_q[{ch_t'(c), slot_q[c]}];
       sel = choose(eligible, prio, last_q);
+      owner = '{sel, slot_q[sel]};
+      load = loads[sel];
+      step = !loads[sel];
+      is_local = local_q[owner];
     end
   end
-  assign owner = '{sel, slot_q[sel]};
-  assign load = loads[sel];
-  assign step = eligible[sel] && !loads[sel];
-  assign is_local = local_q[sel][slot_q[sel]];
   always_comb begin
     made = '0;
     if (load) begin
@@ -222,7 +235,7 @@ module tpu_dma_issue
   assign cmd_end = made.segment.last;
 
   logic load_empty;
-  assign load_empty = load && empty_q[sel][slot_q[sel]];
+  assign load_empty = load && empty_q[owner];
   assign load_o = load && !load_empty;
   assign load_local_o = is_local;
   assign load_owner_o = owner;
@@ -254,7 +267,7 @@ module tpu_dma_issue
       hbm_cnt_q       <= '0;
       local_cnt_q     <= '0;
       ar_cnt_q        <= '0;
-    end else begin
+    end else if (busy_o || step) begin
       segment_valid_o <= {step_local, step_hbm};
       beats_free_q    <= beats_free_q - (BufferW+1)'(reserve) + (BufferW+1)'(beat_done_i);
       hbm_cnt_q       <= hbm_cnt_q + HbmCntW'(step_hbm) - HbmCntW'(segment_done_i[0]);
@@ -263,29 +276,37 @@ module tpu_dma_issue
     end
   end
 
+  logic next_slot;
+  assign next_slot = load_empty || (step && cmd_end);
+
   always_ff @(posedge clk_i) begin
+    if (checked_i) begin
+      empty_q[checked_owner_i] <= checked_empty_i;
+      local_q[checked_owner_i] <= checked_cmd_i.mode_src_space != TPU_SPACE_HBM;
+      prio_q[checked_owner_i]  <= checked_prio_i;
+    end
     if (!rst_ni || abort_i) begin
-      pend_q    <= '0;
-      walking_q <= '0;
-      slot_q    <= '0;
-      last_q    <= '0;
+      pend_q     <= '0;
+      walking_q  <= '0;
+      slot_hot_q <= {DmaChannels{Slots'(1)}};
+      for (int unsigned c = 0; c < DmaChannels; c++) slot_q[c] <= '0;
+      last_q     <= '0;
     end else begin
-      if (checked_i) begin
-        pend_q[checked_owner_i.ch][checked_owner_i.slot] <= 1'b1;
-        empty_q[checked_owner_i.ch][checked_owner_i.slot] <= checked_empty_i;
-        local_q[checked_owner_i.ch][checked_owner_i.slot] <= checked_cmd_i.mode_src_space != TPU_SPACE_HBM;
-        prio_q[checked_owner_i.ch][checked_owner_i.slot] <= checked_prio_i;
-      end
+      if (checked_i) pend_q[checked_owner_i] <= 1'b1;
       if (load) begin
-        pend_q[sel][slot_q[sel]] <= 1'b0;
-        if (load_empty) slot_q[sel] <= slot_q[sel] + 1'b1;
-        else walking_q[sel] <= 1'b1;
+        pend_q[owner] <= 1'b0;
+        walking_q[sel] <= !load_empty;
       end
       if (step) begin
         last_q <= sel;
-        if (cmd_end) begin
-          walking_q[sel] <= 1'b0;
-          slot_q[sel] <= slot_q[sel] + 1'b1;
+        walking_q[sel] <= !cmd_end;
+      end
+      if (next_slot) begin
+        slot_q[sel] <= slot_q[sel] + 1'b1;
+        for (int unsigned c = 0; c < DmaChannels; c++) begin
+          if (sel == ch_t'(c)) begin
+            slot_hot_q[c*Slots+:Slots] <= {slot_hot_q[c*Slots+:Slots-1], slot_hot_q[c*Slots+Slots-1]};
+          end
         end
       end
     end

@@ -108,7 +108,7 @@ module tpu_dma_local_read
   assign busy_o = burst_count != '0 || used_q != '0;
   always_comb begin
     stall_o = '0;
-    stall_o[burst.ch] = request && !granted;
+    if (request && !granted) stall_o[burst.ch] = 1'b1;
   end
 
   // Answers.

@@ -53,77 +53,105 @@ module tpu_dma_order
   input  logic [47:0]                  issued_bytes_i,
   output ch_mask_t                     pend_hbm_o,
   output ch_mask_t                     pend_local_o,
-  // All its bytes have landed: HBM mover, local mover, write responses, empty commands.
-  input  logic [3:0]                   landed_i,
-  input  owner_t [3:0]                 landed_owner_i,
-  // Bus errors: 0 read, 1 write.
-  input  logic [1:0]                   bus_error_i,
-  input  owner_t [1:0]                 bus_error_owner_i,
-  input  logic [1:0][31:0]             bus_error_addr_i
+  // All its bytes have landed: moved by the HBM mover, by the local mover, answered by HBM, nothing to do.
+  input  logic                         landed_from_hbm_i,
+  input  owner_t                       landed_from_hbm_owner_i,
+  input  logic                         landed_from_local_i,
+  input  owner_t                       landed_from_local_owner_i,
+  input  logic                         landed_answer_i,
+  input  owner_t                       landed_answer_owner_i,
+  input  logic                         landed_empty_i,
+  input  owner_t                       landed_empty_owner_i,
+  // Bus errors.
+  input  logic                         read_error_i,
+  input  owner_t                       read_error_owner_i,
+  input  logic [31:0]                  read_error_addr_i,
+  input  logic                         write_error_i,
+  input  owner_t                       write_error_owner_i,
+  input  logic [31:0]                  write_error_addr_i
 );
 
-  typedef logic [DmaChannels-1:0][Slots-1:0] slots_t;
+  // A bit a slot, indexed by owner.
+  typedef logic [DmaChannels*Slots-1:0] slots_t;
 
-  slot_t [DmaChannels-1:0] head_q, tail_q;
-  logic [DmaChannels-1:0][SlotW:0] count_q;
+  slots_t used_q, head_q, landed_q, moving_q, local_q;  // head_q: the oldest slot of each channel
+  slot_t [DmaChannels-1:0] head_slot_q, tail_slot_q;
   ch_mask_t checking_q, failed_q, reported_q, kill_q, done_valid_q, open_q;
-  slots_t landed_q, moving_q, local_q;
-  slot_t [DmaChannels-1:0] fault_slot_q;
-  logic [DmaChannels-1:0][7:0] fault_code_q, done_code_q;
-  logic [DmaChannels-1:0][31:0] fault_detail0_q, fault_detail1_q, done_detail0_q, done_detail1_q;
+  slot_t fault_slot_q[DmaChannels];
+  logic [7:0] fault_code_q[DmaChannels];
+  logic [31:0] fault_detail0_q[DmaChannels], fault_detail1_q[DmaChannels];
+  logic [DmaChannels-1:0][7:0] done_code_q;
+  logic [DmaChannels-1:0][31:0] done_detail0_q, done_detail1_q;
   logic [DmaChannels-1:0][47:0] done_bytes_q;
   logic [47:0] bytes_q[DmaChannels*Slots];
 
+  // One bit a channel: has any of these slots.
+  function automatic ch_mask_t any_slot(input slots_t s);
+    ch_mask_t r;
+    for (int unsigned c = 0; c < DmaChannels; c++) r[c] = s[c*Slots+:Slots] != '0;
+    return r;
+  endfunction
+
   slots_t landed_now;  // including this cycle
-  ch_mask_t occupied;
+  ch_mask_t occupied, full, moves_hbm, moves_local;
   always_comb begin
     landed_now = landed_q;
-    if (landed_i != '0) begin
-      for (int unsigned e = 0; e < 4; e++) begin
-        if (landed_i[e]) landed_now[landed_owner_i[e].ch][landed_owner_i[e].slot] = 1'b1;
-      end
-    end
-    for (int unsigned c = 0; c < DmaChannels; c++) begin
-      occupied[c]     = count_q[c] != '0;
-      pend_hbm_o[c]   = (moving_q[c] & ~local_q[c] & ~landed_q[c]) != '0;
-      pend_local_o[c] = (moving_q[c] & local_q[c] & ~landed_q[c]) != '0;
+    if (landed_from_hbm_i) landed_now[landed_from_hbm_owner_i] = 1'b1;
+    if (landed_from_local_i) landed_now[landed_from_local_owner_i] = 1'b1;
+    if (landed_answer_i) landed_now[landed_answer_owner_i] = 1'b1;
+    if (landed_empty_i) landed_now[landed_empty_owner_i] = 1'b1;
+  end
+  always_comb begin
+    occupied = '0;
+    full = '0;
+    moves_hbm = '0;
+    moves_local = '0;
+    if (used_q != '0) begin
+      occupied = any_slot(used_q);
+      full = ~any_slot(~used_q);
+      moves_hbm = any_slot(moving_q & ~local_q & ~landed_q);
+      moves_local = any_slot(moving_q & local_q & ~landed_q);
     end
   end
 
-  // The first fault of a cycle for each channel, and whether it replaces the one that is known.
+  // The fault of a cycle, one a channel. A write's command is never younger than a read's that fails in
+  // the same cycle, nor that one's than a command in the checker: the last assignment is the oldest.
+  // A fault of a younger command than the one that has failed already does not count.
+  logic any_fault;
   ch_mask_t fault, fault_bus;
-  slot_t [DmaChannels-1:0] fault_slot;
-  logic [DmaChannels-1:0][7:0] fault_code;
-  logic [DmaChannels-1:0][31:0] fault_detail0, fault_detail1;
+  slot_t fault_slot[DmaChannels];
+  logic [7:0] fault_code[DmaChannels];
+  logic [31:0] fault_detail0[DmaChannels], fault_detail1[DmaChannels];
+  assign any_fault = read_error_i || write_error_i || (checked_i && checked_code_i != TPU_ERROR_NONE);
   always_comb begin
     fault = '0;
     fault_bus = '0;
-    fault_slot = '0;
-    fault_code = '0;
-    fault_detail0 = '0;
-    fault_detail1 = '0;
-    if (bus_error_i != '0 || (checked_i && checked_code_i != TPU_ERROR_NONE)) begin
-      if (checked_i && checked_code_i != TPU_ERROR_NONE) begin
-        fault[checked_owner_i.ch] = 1'b1;
-        fault_slot[checked_owner_i.ch] = checked_owner_i.slot;
-        fault_code[checked_owner_i.ch] = checked_code_i;
-        fault_detail0[checked_owner_i.ch] = checked_detail0_i;
-        fault_detail1[checked_owner_i.ch] = checked_detail1_i;
-      end
-      // A write's command is never younger than a read's that fails in the same cycle, nor that
-      // one's than a command in the checker: the last assignment is the oldest command.
-      for (int unsigned e = 0; e < 2; e++) begin
-        if (bus_error_i[e]) begin
-          fault[bus_error_owner_i[e].ch] = 1'b1;
-          fault_bus[bus_error_owner_i[e].ch] = 1'b1;
-          fault_slot[bus_error_owner_i[e].ch] = bus_error_owner_i[e].slot;
-          fault_code[bus_error_owner_i[e].ch] = TPU_ERROR_BUS;
-          fault_detail0[bus_error_owner_i[e].ch] = 32'(e);
-          fault_detail1[bus_error_owner_i[e].ch] = bus_error_addr_i[e];
-        end
-      end
+    for (int unsigned c = 0; c < DmaChannels; c++) begin
+      fault_slot[c] = checked_owner_i.slot;
+      fault_code[c] = checked_code_i;
+      fault_detail0[c] = checked_detail0_i;
+      fault_detail1[c] = checked_detail1_i;
+    end
+    if (any_fault) begin
       for (int unsigned c = 0; c < DmaChannels; c++) begin
-        if (failed_q[c] && slot_t'(fault_slot[c] - head_q[c]) >= slot_t'(fault_slot_q[c] - head_q[c])) begin
+        fault[c] = checked_i && checked_code_i != TPU_ERROR_NONE && checked_owner_i.ch == ch_t'(c);
+        if (read_error_i && read_error_owner_i.ch == ch_t'(c)) begin
+          fault[c] = 1'b1;
+          fault_bus[c] = 1'b1;
+          fault_slot[c] = read_error_owner_i.slot;
+          fault_code[c] = TPU_ERROR_BUS;
+          fault_detail0[c] = 32'd0;
+          fault_detail1[c] = read_error_addr_i;
+        end
+        if (write_error_i && write_error_owner_i.ch == ch_t'(c)) begin
+          fault[c] = 1'b1;
+          fault_bus[c] = 1'b1;
+          fault_slot[c] = write_error_owner_i.slot;
+          fault_code[c] = TPU_ERROR_BUS;
+          fault_detail0[c] = 32'd1;
+          fault_detail1[c] = write_error_addr_i;
+        end
+        if (failed_q[c] && slot_t'(fault_slot[c] - head_slot_q[c]) >= slot_t'(fault_slot_q[c] - head_slot_q[c])) begin
           fault[c] = 1'b0;
         end
       end
@@ -131,83 +159,123 @@ module tpu_dma_order
   end
 
   assign ready_o = open_q;
-  assign slot_o = tail_q;
+  assign slot_o = tail_slot_q;
   assign occupied_o = occupied;
   assign failed_o = failed_q;
   assign kill_o = kill_q;
+  assign pend_hbm_o = moves_hbm;
+  assign pend_local_o = moves_local;
   assign done_valid_o = done_valid_q;
   assign done_code_o = done_code_q;
   assign done_detail0_o = done_detail0_q;
   assign done_detail1_o = done_detail1_q;
   assign done_bytes_o = done_bytes_q;
 
+  localparam slots_t FirstSlots = {DmaChannels{Slots'(1)}};
+
   always_ff @(posedge clk_i) begin
-    if (issued_i) bytes_q[issued_owner_i] <= issued_bytes_i;
-    if (!rst_ni || abort_i || clear_i) begin
-      head_q <= '0;
-      tail_q <= '0;
-      count_q <= '0;
-      checking_q <= '0;
-      moving_q <= '0;
-      done_valid_q <= '0;
-      open_q <= (rst_ni && !abort_i) ? '1 : '0;
-      if (!rst_ni || clear_i) begin
-        failed_q <= '0;
-        reported_q <= '0;
-        kill_q <= '0;
-      end
-    end else begin
-      landed_q <= landed_now;
-      kill_q <= kill_q | (fault_bus & ~reported_q);
-      if (checked_i) checking_q[checked_owner_i.ch] <= 1'b0;
-      if (load_i) begin
-        moving_q[load_owner_i.ch][load_owner_i.slot] <= 1'b1;
-        local_q[load_owner_i.ch][load_owner_i.slot] <= load_local_i;
-      end
+    if (any_fault) begin
       for (int unsigned c = 0; c < DmaChannels; c++) begin
-        if (start_i[c]) begin
-          tail_q[c] <= tail_q[c] + 1'b1;
-          checking_q[c] <= 1'b1;
-          landed_q[c][tail_q[c]] <= 1'b0;
-          moving_q[c][tail_q[c]] <= 1'b0;
-        end
         if (fault[c] && !reported_q[c]) begin
-          failed_q[c] <= 1'b1;
-          fault_slot_q[c] <= fault_slot[c];
-          fault_code_q[c] <= fault_code[c];
+          fault_slot_q[c]    <= fault_slot[c];
+          fault_code_q[c]    <= fault_code[c];
           fault_detail0_q[c] <= fault_detail0[c];
           fault_detail1_q[c] <= fault_detail1[c];
         end
-        count_q[c] <= count_q[c] + (SlotW+1)'(start_i[c]);
-        if (done_valid_q[c]) begin
-          if (done_ready_i[c]) begin
-            done_valid_q[c] <= 1'b0;
-            head_q[c] <= head_q[c] + 1'b1;
-            count_q[c] <= count_q[c] + (SlotW+1)'(start_i[c]) - 1'b1;
-            moving_q[c][head_q[c]] <= 1'b0;
+      end
+    end
+    if (issued_i) bytes_q[issued_owner_i] <= issued_bytes_i;
+  end
+
+  // What a channel could offer: its oldest command has landed, or has failed.
+  ch_mask_t over;
+  always_comb begin
+    over = '0;
+    if (used_q != '0) begin
+      over = any_slot(landed_now & head_q & used_q) & ~done_valid_q;
+      if (failed_q != '0) begin
+        for (int unsigned c = 0; c < DmaChannels; c++) begin
+          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) over[c] = occupied[c] && !done_valid_q[c];
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (over != '0) begin
+      for (int unsigned c = 0; c < DmaChannels; c++) begin
+        if (over[c]) begin
+          done_code_q[c]    <= TPU_ERROR_NONE;
+          done_detail0_q[c] <= '0;
+          done_detail1_q[c] <= '0;
+          done_bytes_q[c]   <= bytes_q[{ch_t'(c), head_slot_q[c]}];
+          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
+            done_code_q[c]    <= fault_code_q[c];
+            done_detail0_q[c] <= fault_detail0_q[c];
+            done_detail1_q[c] <= fault_detail1_q[c];
+            done_bytes_q[c]   <= '0;
+          end
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || abort_i || clear_i) begin
+      used_q       <= '0;
+      moving_q     <= '0;
+      head_q       <= FirstSlots;
+      head_slot_q  <= '0;
+      tail_slot_q  <= '0;
+      checking_q   <= '0;
+      done_valid_q <= '0;
+      open_q       <= (rst_ni && !abort_i) ? '1 : '0;
+      if (!rst_ni || clear_i) begin
+        failed_q   <= '0;
+        reported_q <= '0;
+        kill_q     <= '0;
+      end
+    end else if (used_q != '0 || start_i != '0 || open_q != '1) begin
+      landed_q     <= landed_now;
+      failed_q     <= failed_q | (fault & ~reported_q);
+      kill_q       <= kill_q | (fault_bus & ~reported_q);
+      done_valid_q <= (done_valid_q & ~done_ready_i) | over;
+      // Closed: being checked, four inside, failed.
+      open_q <= ~(start_i | full | failed_q | fault | checking_q);
+      if (checked_i) begin
+        checking_q[checked_owner_i.ch] <= 1'b0;
+        if (!full[checked_owner_i.ch] && !failed_q[checked_owner_i.ch] && !fault[checked_owner_i.ch]) begin
+          open_q[checked_owner_i.ch] <= 1'b1;
+        end
+      end
+      if (load_i) begin
+        moving_q[load_owner_i] <= 1'b1;
+        local_q[load_owner_i]  <= load_local_i;
+      end
+      if (start_i != '0) begin
+        for (int unsigned c = 0; c < DmaChannels; c++) begin
+          if (start_i[c]) begin
+            tail_slot_q[c] <= tail_slot_q[c] + 1'b1;
+            checking_q[c] <= 1'b1;
+            used_q[{ch_t'(c), tail_slot_q[c]}] <= 1'b1;
+            landed_q[{ch_t'(c), tail_slot_q[c]}] <= 1'b0;
+          end
+        end
+      end
+      if ((done_valid_q & done_ready_i) != '0) begin
+        for (int unsigned c = 0; c < DmaChannels; c++) begin
+          if (done_valid_q[c] && done_ready_i[c]) begin
+            head_slot_q[c] <= head_slot_q[c] + 1'b1;
+            head_q[c*Slots+:Slots] <= {head_q[c*Slots+:Slots-1], head_q[c*Slots+Slots-1]};
+            used_q[{ch_t'(c), head_slot_q[c]}] <= 1'b0;
+            moving_q[{ch_t'(c), head_slot_q[c]}] <= 1'b0;
             if (done_code_q[c] != TPU_ERROR_NONE) begin
-              count_q[c] <= '0;
-              moving_q[c] <= '0;
+              used_q[c*Slots+:Slots] <= '0;
+              moving_q[c*Slots+:Slots] <= '0;
               reported_q[c] <= 1'b1;
             end
           end
-        end else if (occupied[c] && (landed_now[c][head_q[c]] || (failed_q[c] && fault_slot_q[c] == head_q[c]))) begin
-          done_valid_q[c] <= 1'b1;
-          if (failed_q[c] && fault_slot_q[c] == head_q[c]) begin
-            done_code_q[c] <= fault_code_q[c];
-            done_detail0_q[c] <= fault_detail0_q[c];
-            done_detail1_q[c] <= fault_detail1_q[c];
-            done_bytes_q[c] <= '0;
-          end else begin
-            done_code_q[c] <= TPU_ERROR_NONE;
-            done_detail0_q[c] <= '0;
-            done_detail1_q[c] <= '0;
-            done_bytes_q[c] <= bytes_q[{ch_t'(c), head_q[c]}];
-          end
         end
-        // Closed: being checked, four inside, failed.
-        open_q[c] <= !(start_i[c] || (checking_q[c] && !(checked_i && checked_owner_i.ch == ch_t'(c)))) &&
-                     count_q[c] != (SlotW+1)'(Slots) && !failed_q[c] && !fault[c];
       end
     end
   end

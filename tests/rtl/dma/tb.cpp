@@ -182,7 +182,9 @@ std::string random_round(Bench& b, unsigned commands, bool faults) {
       expected[c].push_back({cmd, o.code ? o : execute(cmd, want)});
       b.push(c, cmd);
       if (o.code) {
+        // One behind a faulty command must not start.
         any_fault = true;
+        b.push(c, random_command(b.random, chunks, c));
         break;
       }
     }
@@ -637,7 +639,7 @@ void speed() {
   Bench b(g_seed);
   auto cpu = [] { return double(std::clock()) / CLOCKS_PER_SEC; };
   double begin = cpu();
-  const unsigned idle = 3000000;
+  const unsigned idle = 20000 * g_rounds;
   for (unsigned i = 0; i < idle; ++i) {
     b.top->clk_i = 0;
     b.top->eval();
@@ -646,7 +648,7 @@ void speed() {
   }
   std::printf("dma %s: idle, module alone: %.0f kHz\n", CONFIG, idle / (cpu() - begin) / 1000);
   const uint64_t first = b.now;
-  for (unsigned i = 0; i < 100; ++i) {
+  for (unsigned i = 0; i < g_rounds / 2; ++i) {
     b.push(0, copy(kHbm, 0, kVmem, 0, 256, 128));
     b.push(3, copy(kVmem, device().vmem_bytes / 2, kHbm, 131072, 256, 128));
   }

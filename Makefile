@@ -75,8 +75,11 @@ LIBRARY := $(if $(findstring /,$(PLATFORM)),$(PLATFORM),$(if $(filter rtl%,$(PLA
 RUN = tools/run/peplos-run --platform $(PLATFORM) --config $(CONFIG) $(if $(DATA),--data $(DATA)) $(RUNFLAGS)
 RUN_NEEDS := $(QEMU) build/firmware/$(APP).elf $(DATA)
 
-run: $(RUN_NEEDS) $(LIBRARY) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
+run: $(RUN_NEEDS) $(LIBRARY) $(TRACE_TOOL) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
 	@$(RUN) $(APP) -- $(ARGS)
+	@out=build/run/$(notdir $(APP))-$(notdir $(PLATFORM)); test ! -s $$out/trace.bin || { \
+	  $(TRACE_TOOL) $$out/trace.bin --svg $$out/timeline.svg --title '$(APP) on $(PLATFORM), $(CONFIG)' && \
+	  echo "timeline: $$out/timeline.svg"; }
 
 gdb: $(RUN_NEEDS) $(LIBRARY) ## run APP with gdb attached, stopped at its first instruction
 	@$(RUN) --gdb $(APP) -- $(ARGS)

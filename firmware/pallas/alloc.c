@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays that live longer than a call, and the arrays of a data file.
+ * Arrays that live longer than a call.
  *
  * On-chip allocations are taken from the top of a space, so that what is left for plans is one piece
  * from 0 on. HBM is taken from the top too, down to the end of the data file.
@@ -16,8 +16,6 @@ struct allocation {
 };
 
 static struct allocation allocations[PL_MAX_ALLOCATIONS];
-static uint32_t data_end; /* bytes of HBM that the data file takes */
-
 static uint32_t space_size(unsigned space) {
   const uint32_t *p = pl_context.params.value;
   switch (space) {
@@ -37,7 +35,9 @@ static uint32_t space_size(unsigned space) {
 /* Recomputed when an allocation comes or goes: every call looks at it. */
 static uint32_t taken_from[PL_SEMAPHORE]; /* distance of the lowest allocation from the space's end */
 
-uint32_t pl_plan_space(unsigned space) { return space_size(space) - taken_from[space]; }
+uint32_t pl_plan_space(unsigned space) {
+  return space_size(space) - taken_from[space];
+}
 
 static void update_plan_space(unsigned space) {
   const uint32_t size = space_size(space);
@@ -90,7 +90,7 @@ static bool find_place(unsigned space, uint32_t size, uint32_t align, uint32_t f
   }
 }
 
-static pl_status check_shape(const pl_shape *shape, unsigned dtype) {
+pl_status pl_check_shape(const pl_shape *shape, unsigned dtype) {
   uint64_t elements = 1;
   if (shape->rank > PL_MAX_RANK)
     return pl_fail(PL_ERROR_LIMIT, "rank %u is more than PL_MAX_RANK (%d)", (unsigned)shape->rank,
@@ -137,7 +137,7 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
     c->status = PL_OK;
   if (space < PL_HBM || space > PL_ACC || array == NULL)
     return pl_fail(PL_ERROR_ARGUMENT, "pl_alloc: space %s", pl_space_name(space));
-  if (check_shape(&shape, dtype) != PL_OK)
+  if (pl_check_shape(&shape, dtype) != PL_OK)
     return c->status;
   for (int i = 0; i < PL_MAX_ALLOCATIONS && slot == NULL; i++)
     if (!allocations[i].used)
@@ -159,11 +159,11 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
   uint32_t align = space == PL_ACC ? 1 : PL_ALIGN;
   size = (size + align - 1) / align * align;
   if (size > UINT32_MAX ||
-      !find_place(space, (uint32_t)size, align, space == PL_HBM ? data_end : 0, &address))
+      !find_place(space, (uint32_t)size, align, space == PL_HBM ? pl_data_end : 0, &address))
     return pl_fail(
         PL_ERROR_BUDGET, "pl_alloc: no room for %lu %s in %s: %u in one piece below what is taken of %u",
         (unsigned long)size, space == PL_ACC ? "rows" : "bytes", pl_space_name(space),
-        (unsigned)(pl_plan_space(space) - (space == PL_HBM ? data_end : 0)), (unsigned)space_size(space));
+        (unsigned)(pl_plan_space(space) - (space == PL_HBM ? pl_data_end : 0)), (unsigned)space_size(space));
   a.address = address;
   slot->used = true;
   slot->space = (uint8_t)space;
@@ -204,118 +204,4 @@ struct pl_buffer *pl_resident_buffer(const pl_array *array) {
       return &a->buffer;
   }
   return NULL;
-}
-
-/* ---- data files ---- */
-
-enum { DATA_HEADER_BYTES = 64, DATA_ENTRY_BYTES = 64, DATA_MAX_ARRAYS = 64, DATA_NAME_BYTES = 16 };
-
-struct data_header {
-  char magic[8];
-  uint32_t version, count, file_bytes, crc, zero[10];
-};
-
-struct data_entry {
-  char name[DATA_NAME_BYTES];
-  uint32_t dtype, rank, shape[PL_MAX_RANK], offset, bytes, crc, zero[2];
-};
-_Static_assert(sizeof(struct data_header) == DATA_HEADER_BYTES &&
-                   sizeof(struct data_entry) == DATA_ENTRY_BYTES,
-               "as docs/data-format.md says");
-
-/* CRC-32 of zlib, four bits at a time: a table of 64 bytes and 12 instructions a byte. */
-static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n) {
-  static const uint32_t table[16] = {
-      0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-      0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-  };
-  const uint8_t *p = data;
-  crc = ~crc;
-  for (uint32_t i = 0; i < n; i++) {
-    crc ^= p[i];
-    crc = crc >> 4 ^ table[crc & 15];
-    crc = crc >> 4 ^ table[crc & 15];
-  }
-  return ~crc;
-}
-
-static pl_status data_begin(void) {
-  if (pl_init() != PL_OK)
-    return pl_context.status;
-  if (pl_context.plan != NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "data files cannot be read in a kernel body");
-  return pl_context.status = PL_OK;
-}
-
-pl_status pl_data_open(void) {
-  static const char magic[8] = {'P', 'E', 'P', 'L', 'D', 'A', 'T', 'A'};
-  const struct data_header *h;
-  uint32_t hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
-
-  if (data_begin() != PL_OK)
-    return pl_context.status;
-  hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
-  h = cpu_hbm(0);
-  for (int i = 0; i < 8; i++)
-    if (h->magic[i] != magic[i])
-      return pl_fail(PL_ERROR_DATA,
-                     "there is no data file in HBM; run with DATA=file (tools/data/pack.py makes one)");
-  if (h->version != 1)
-    return pl_fail(PL_ERROR_DATA, "data file of version %u, this program reads 1", (unsigned)h->version);
-  uint32_t end = DATA_HEADER_BYTES + h->count * DATA_ENTRY_BYTES;
-  if (h->count > DATA_MAX_ARRAYS || h->file_bytes < end || h->file_bytes > hbm)
-    return pl_fail(PL_ERROR_DATA, "data file of %u arrays and %u bytes, HBM has %u", (unsigned)h->count,
-                   (unsigned)h->file_bytes, (unsigned)hbm);
-  struct data_header copy = *h;
-  copy.crc = 0;
-  uint32_t crc = crc32_add(0, &copy, sizeof copy);
-  crc = crc32_add(crc, cpu_hbm(DATA_HEADER_BYTES), end - DATA_HEADER_BYTES);
-  if (crc != h->crc)
-    return pl_fail(PL_ERROR_DATA, "data file: header or directory damaged (CRC %08x, should be %08x)",
-                   (unsigned)crc, (unsigned)h->crc);
-  data_end = h->file_bytes;
-  return PL_OK;
-}
-
-static bool same_name(const char *stored, const char *name) {
-  for (int i = 0; i < DATA_NAME_BYTES; i++) {
-    if (stored[i] != name[i])
-      return false;
-    if (name[i] == '\0')
-      return true;
-  }
-  return false;
-}
-
-pl_status pl_data_find(const char *name, pl_array *array) {
-  if (data_begin() != PL_OK)
-    return pl_context.status;
-  if (data_end == 0)
-    return pl_fail(PL_ERROR_DATA, "pl_data_open() has not succeeded");
-  const struct data_header *h = cpu_hbm(0);
-  const struct data_entry *e = cpu_hbm(DATA_HEADER_BYTES);
-  for (uint32_t i = 0; i < h->count; i++, e++) {
-    if (!same_name(e->name, name))
-      continue;
-    pl_shape shape = {.rank = (uint8_t)e->rank};
-    for (uint32_t d = 0; d < e->rank && d < PL_MAX_RANK; d++)
-      shape.extent[d] = (int32_t)e->shape[d];
-    if (e->rank > PL_MAX_RANK || check_shape(&shape, e->dtype) != PL_OK || e->offset > data_end ||
-        e->bytes > data_end - e->offset)
-      return pl_fail(PL_ERROR_DATA, "data file: array %s has a bad directory entry", name);
-    *array = pl_hbm_array(e->offset, (pl_dtype)e->dtype, shape);
-    if (pl_array_bytes(array) != e->bytes)
-      return pl_fail(PL_ERROR_DATA, "data file: array %s has %u bytes, its shape %u", name,
-                     (unsigned)e->bytes, (unsigned)pl_array_bytes(array));
-    uint32_t crc = crc32_add(0, cpu_hbm(e->offset), e->bytes);
-    if (crc != e->crc)
-      return pl_fail(PL_ERROR_DATA, "data file: array %s is damaged (CRC %08x, should be %08x)", name,
-                     (unsigned)crc, (unsigned)e->crc);
-    return PL_OK;
-  }
-  pl_fail(PL_ERROR_DATA, "data file: there is no array %s; it has", name);
-  e = cpu_hbm(DATA_HEADER_BYTES);
-  for (uint32_t i = 0; i < h->count; i++, e++)
-    pl_message_add(" %.15s", e->name);
-  return PL_ERROR_DATA;
 }

@@ -108,7 +108,8 @@ static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *ds
 /* Queues a copy behind everything it depends on. */
 static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl_view *src,
                        const struct pl_view *dst, uint32_t signals) {
-  struct transfer t = {.src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step};
+  struct transfer t = {
+      .src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step};
   struct pl_deps deps = {0};
 
   t.levels = levels_of(src, dst, t.level, &t.row);

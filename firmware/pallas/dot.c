@@ -11,13 +11,12 @@
  */
 #include "internal.h"
 
-static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
-                             struct pl_view *y, uint32_t y_generation, unsigned mode);
+static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x,
+                             uint32_t x_generation, struct pl_view *y, uint32_t y_generation, unsigned mode);
 
 /* No call but the last one in here, and few values at a time: a leaf that saves no registers. */
 void pl_dot_refs(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
-                 struct pl_view *y, uint32_t y_generation, unsigned mode)
-{
+                 struct pl_view *y, uint32_t y_generation, unsigned mode) {
   struct pl_context *c = pl_self();
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   struct pl_dot_record *r = acc->dot;
@@ -101,12 +100,13 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
   return PL_OK;
 }
 
-_Static_assert(PL_ACCUMULATE == TPU_MXU_MODE_ACCUMULATE_MASK && PL_TRANSPOSED == TPU_MXU_MODE_TRANSPOSE_B_MASK,
+_Static_assert(PL_ACCUMULATE == TPU_MXU_MODE_ACCUMULATE_MASK &&
+                   PL_TRANSPOSED == TPU_MXU_MODE_TRANSPOSE_B_MASK,
                "modes of pl_dot are bits of the MODE register");
 
-static uint32_t dtype_bit(const struct pl_view *x)
-{
-  return (x->dtype == PL_INT8 ? (uint32_t)TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16) << TPU_MXU_MODE_DTYPE_SHIFT;
+static uint32_t dtype_bit(const struct pl_view *x) {
+  return (x->dtype == PL_INT8 ? (uint32_t)TPU_MXU_DTYPE_INT8 : TPU_MXU_DTYPE_BF16)
+         << TPU_MXU_MODE_DTYPE_SHIFT;
 }
 
 static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const struct pl_view *x,
@@ -133,15 +133,14 @@ static uint32_t wait_byte(uint32_t writer, unsigned i) {
  * that the vector unit wrote is covered by the third wait).
  */
 static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_view *acc, const struct pl_view *x,
-                      const struct pl_view *y, unsigned mode)
-{
+                      const struct pl_view *y, unsigned mode) {
   const uint32_t wx = x->buffer->writer, wy = y->buffer->writer;
   const unsigned flags = acc->flags | x->flags | y->flags;
   struct pl_dot_record *r = acc->dot;
 
   q->owner = NULL;
-  if ((flags & PL_VIEW_POOLED) || !(acc->flags & PL_VIEW_WHOLE) || c->waits < 3 || (wx == wy && wx != PL_NOBODY) ||
-      wx == TPU_QUEUE_VPU || wy == TPU_QUEUE_VPU)
+  if ((flags & PL_VIEW_POOLED) || !(acc->flags & PL_VIEW_WHOLE) || c->waits < 3 ||
+      (wx == wy && wx != PL_NOBODY) || wx == TPU_QUEUE_VPU || wy == TPU_QUEUE_VPU)
     return;
   for (struct pl_buffer *b = acc->buffer->next; b != acc->buffer; b = b->next)
     if (b->writer != TPU_QUEUE_MXU) {
@@ -158,15 +157,13 @@ static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_view *
 }
 
 /* The queue looked full: if it was not, and nothing else is new, the hot path can go on. */
-static bool only_room(struct pl_context *c, const struct pl_queue *q, const struct pl_view *acc)
-{
+static bool only_room(struct pl_context *c, const struct pl_queue *q, const struct pl_view *acc) {
   return q->owner == acc->dot && q->issued == q->limit && pl_room(c, &c->queue[TPU_QUEUE_MXU]) &&
          q->issued != q->limit;
 }
 
-static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
-                             struct pl_view *y, uint32_t y_generation, unsigned mode)
-{
+static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x,
+                             uint32_t x_generation, struct pl_view *y, uint32_t y_generation, unsigned mode) {
   struct pl_context *c = pl_self();
   struct pl_queue *q = &c->queue[TPU_QUEUE_MXU];
   struct pl_deps deps = {0};

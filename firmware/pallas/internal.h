@@ -52,7 +52,7 @@ enum pl_tag_kind {
   PL_TAG_SYNC = 6,
 };
 #define PL_TAG(kind, operand) ((uint32_t)(kind) << 28 | (uint32_t)(operand) << 24)
-#define PL_TAG_NUMBER 0xffffffu
+#define PL_TAG_NUMBER         0xffffffu
 
 /* No step has this number. */
 #define PL_NO_STEP 0xffffffffu
@@ -194,9 +194,9 @@ struct pl_operand {
   pl_map map;          /* NULL: never moves */
   struct pl_cursor *cursor;
   struct pl_queue *queue;
-  struct pl_operand *next; /* in its list of pl_plan */
-  uint32_t address; /* of the block evaluated last, without the edge */
-  uint32_t tag;     /* of the next copy; counts them */
+  struct pl_operand *next;             /* in its list of pl_plan */
+  uint32_t address;                    /* of the block evaluated last, without the edge */
+  uint32_t tag;                        /* of the next copy; counts them */
   struct pl_buffer *fill;              /* next buffer to fetch into */
   struct pl_latch *latch, *latch_fill; /* outputs: of the current run, of the run evaluated last */
   uint32_t wait_offset;                /* inputs: of the staged wait's ticket in a pl_buffer */
@@ -204,7 +204,7 @@ struct pl_operand {
   pl_index index[PL_MAX_RANK];
   struct pl_dim dim[PL_MAX_RANK];
   /* set up once a plan or a call */
-  uint32_t base; /* address of block 0 */
+  uint32_t base;        /* address of block 0 */
   bool output, pending; /* pending: followed, and the next step has another block */
   uint8_t kind, rank, space, dtype;
   struct pl_group group;
@@ -239,7 +239,7 @@ struct pl_plan {
   struct pl_operand *fetched;  /* inputs with two buffers or more */
   struct pl_operand *written;  /* outputs in HBM */
   struct pl_operand *followed; /* inputs with one buffer, and operands used in place */
-  bool plain; /* all of rank 2, with the same lead, and none of them followed */
+  bool plain;                  /* all of rank 2, with the same lead, and none of them followed */
   uint32_t steps;
   pl_grid grid;
   uint32_t copy_queue;         /* for copies of the body: a channel that no input uses, if there is one */
@@ -328,8 +328,7 @@ bool pl_drain(struct pl_context *c);
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
-static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q)
-{
+static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {
   struct pl_group *group = buffer->group;
   buffer->read_ticket[q->number] = q->issued;
   if (!(group->readers >> q->number & 1)) {
@@ -340,8 +339,7 @@ static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *
 }
 
 /* Queues whose staged words depend on who wrote last look again. */
-static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer, const struct pl_queue *q)
-{
+static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer, const struct pl_queue *q) {
   if (buffer->writer != q->number) {
     buffer->writer = q->number;
     c->queue[TPU_QUEUE_MXU].owner = NULL;
@@ -354,6 +352,9 @@ static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer
 uint32_t pl_plan_space(unsigned space);
 struct pl_buffer *pl_resident_buffer(const pl_array *array);
 uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns);
+pl_status pl_check_shape(const pl_shape *shape, unsigned dtype);
+/* Bytes of HBM that the data file takes (data.c). */
+extern uint32_t pl_data_end;
 
 /* ---- key.c ---- */
 bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);

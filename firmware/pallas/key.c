@@ -18,8 +18,7 @@ _Static_assert(offsetof(pl_array, address) == 0, "the address comes first, and i
 _Static_assert(sizeof(((pl_kernel *)0)->dimension_semantics) == SEMANTICS_WORDS * 4, "whole words");
 
 /* n is a constant where it matters: the loop is then unrolled. */
-static inline __attribute__((always_inline)) bool same(const uint32_t *key, const void *what, uint32_t n)
-{
+static inline __attribute__((always_inline)) bool same(const uint32_t *key, const void *what, uint32_t n) {
   const uint32_t *words = what;
 #pragma GCC unroll 8
   for (uint32_t i = 0; i < n; i++)
@@ -28,8 +27,7 @@ static inline __attribute__((always_inline)) bool same(const uint32_t *key, cons
   return true;
 }
 
-static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs, pl_arrays arrays)
-{
+static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs, pl_arrays arrays) {
   static const pl_block_spec whole; /* what no spec means */
   const uint32_t *key = *at;
 
@@ -42,14 +40,14 @@ static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs
   return true;
 }
 
-bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
-{
+bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   uint32_t scratches = 0;
 
   if (!same(key, &kernel->body, BODY_WORDS) || key[BODY_WORDS] != (args.count << 16 | results.count))
     return false;
   key += BODY_WORDS + 1;
-  if (!same(key, &kernel->grid, GRID_WORDS) || !same(key + GRID_WORDS, kernel->dimension_semantics, SEMANTICS_WORDS))
+  if (!same(key, &kernel->grid, GRID_WORDS) ||
+      !same(key + GRID_WORDS, kernel->dimension_semantics, SEMANTICS_WORDS))
     return false;
   key += GRID_WORDS + SEMANTICS_WORDS;
   if (!same_operands(&key, kernel->in, args) || !same_operands(&key, kernel->out, results))
@@ -61,8 +59,7 @@ bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args
   return scratches == expected;
 }
 
-static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t n)
-{
+static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t n) {
   const uint32_t *words = what;
   for (uint32_t i = 0; i < n && key != NULL; i++)
     key[*count + i] = words[i];
@@ -70,8 +67,8 @@ static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t 
   return key;
 }
 
-static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *const *specs, pl_arrays arrays)
-{
+static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *const *specs,
+                         pl_arrays arrays) {
   static const pl_block_spec whole;
   for (uint32_t i = 0; i < arrays.count; i++) {
     put(key, count, specs[i] != NULL ? specs[i] : &whole, SPEC_WORDS);
@@ -79,8 +76,7 @@ static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *co
   }
 }
 
-uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results)
-{
+uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   const uint32_t counts = args.count << 16 | results.count;
   uint32_t count = 0, scratches = 0;
 

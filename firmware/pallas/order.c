@@ -120,9 +120,8 @@ struct wait_list {
   uint32_t queue[PL_QUEUES + 1], ticket[PL_QUEUES + 1];
 };
 
-static inline void add_wait(struct pl_context *c, const struct pl_queue *q, struct wait_list *list, uint32_t r,
-                            uint32_t ticket)
-{
+static inline void add_wait(struct pl_context *c, const struct pl_queue *q, struct wait_list *list,
+                            uint32_t r, uint32_t ticket) {
   if (pl_reached(q->observed[r], ticket) || pl_reached(c->done[r], ticket))
     return; /* seen already */
   list->queue[list->count] = r;
@@ -138,9 +137,8 @@ struct extra {
 };
 
 /* Queues what is staged with waits first .. first + count - 1 of the list. */
-static bool go(struct pl_context *c, struct pl_queue *q, const struct wait_list *list, uint32_t first, uint32_t count,
-               const struct extra *extra, uint32_t tag)
-{
+static bool go(struct pl_context *c, struct pl_queue *q, const struct wait_list *list, uint32_t first,
+               uint32_t count, const struct extra *extra, uint32_t tag) {
   const uint32_t standard = TPU_Q_SIGNALS_EN0_MASK | q->number;
   uint32_t waits = 0, n = 0;
 
@@ -171,9 +169,8 @@ static bool go(struct pl_context *c, struct pl_queue *q, const struct wait_list 
 }
 
 /* Too many waits for one command: SYNC commands take them, in order, and this one waits for the last. */
-static PL_COLD bool issue_joined(struct pl_context *c, struct pl_queue *q, const struct wait_list *list, uint32_t room,
-                                 const struct extra *extra, uint32_t tag)
-{
+static PL_COLD bool issue_joined(struct pl_context *c, struct pl_queue *q, const struct wait_list *list,
+                                 uint32_t room, const struct extra *extra, uint32_t tag) {
   struct pl_queue *sync = &c->queue[TPU_QUEUE_SYNC];
   const uint32_t keep = q == sync ? room : 0;
   struct wait_list joined = {.count = 1};
@@ -192,9 +189,8 @@ static PL_COLD bool issue_joined(struct pl_context *c, struct pl_queue *q, const
   return go(c, q, &joined, 0, 1, extra, tag);
 }
 
-static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, const struct extra *extra,
-                  uint32_t tag)
-{
+static bool issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps,
+                  const struct extra *extra, uint32_t tag) {
   const uint32_t room = c->waits - (extra != NULL && extra->consumes ? 1 : 0);
   struct wait_list list;
 

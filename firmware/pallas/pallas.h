@@ -168,8 +168,9 @@ typedef struct pl_scratch_spec {
 } pl_scratch_spec;
 
 #define PL_SCRATCH_OF(space_, dtype_, ...)                                                                   \
-  (&(const pl_scratch_spec){                                                                                 \
-      .space = (space_), .dtype = (dtype_), .shape = {.extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)}})
+  (&(const pl_scratch_spec){.space = (space_),                                                               \
+                            .dtype = (dtype_),                                                               \
+                            .shape = {.extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)}})
 #define PL_VMEM(dtype_, ...) PL_SCRATCH_OF(PL_VMEM, dtype_, __VA_ARGS__)
 #define PL_SMEM(dtype_, ...) PL_SCRATCH_OF(PL_SMEM, dtype_, __VA_ARGS__)
 #define PL_ACC(dtype_, ...)  PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
@@ -196,8 +197,8 @@ static inline int32_t pl_dyn(int32_t n) {
 typedef struct pl_kernel {
   const char *name;
   void (*body)(void);
-  pl_grid_spec grid; /* rank 0: one step */
-  uint8_t dimension_semantics[PL_MAX_GRID + 2]; /* enum pl_dimension; the last two are 0 */
+  pl_grid_spec grid;                                               /* rank 0: one step */
+  uint8_t dimension_semantics[PL_MAX_GRID + 2];                    /* enum pl_dimension; the last two are 0 */
   const pl_block_spec *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS]; /* NULL: whole array */
   const pl_scratch_spec *scratch[PL_MAX_SCRATCH];
   void *user; /* pl_user() and pl_grid.user */
@@ -375,8 +376,7 @@ static inline int32_t pl_num_programs(int axis) {
 /* pl_dot() with its refs taken apart, which stay in registers so. */
 void pl_dot_refs(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
                  struct pl_view *y, uint32_t y_generation, unsigned mode);
-static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode)
-{
+static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode) {
   pl_dot_refs(acc.view, acc.generation, x.view, x.generation, y.view, y.generation, mode);
 }
 

@@ -118,8 +118,7 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
 }
 
 /* Adds to the end of a list; returns the new end. */
-static struct pl_operand **append(struct pl_operand **end, struct pl_operand *op)
-{
+static struct pl_operand **append(struct pl_operand **end, struct pl_operand *op) {
   *end = op;
   return &op->next;
 }

@@ -118,8 +118,7 @@ static bool one_bit(uint32_t mask) {
  * After this the operand owns the channel's words, and as long as its buffers are read by one queue
  * only, the next fetch can take the hot path: its one wait is then staged.
  */
-static void own_channel(struct pl_operand *op)
-{
+static void own_channel(struct pl_operand *op) {
   const uint32_t queues = op->group.readers;
 
   op->queue->owner = NULL;
@@ -131,8 +130,7 @@ static void own_channel(struct pl_operand *op)
   op->queue->owner = op;
 }
 
-bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op)
-{
+bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};

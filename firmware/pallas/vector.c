@@ -1,299 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole-ref vector operations: one command each. A program is made for an operation and the dtypes,
- * spaces and broadcasts of its refs, loaded once, and found again; shapes, pitches and addresses are
- * the command's.
- *
- * An elementwise program walks column tiles (loop 0) and groups of up to four VREGs of rows (loop 1).
- * Groups are interleaved, so that a group is loaded while the one before it is stored:
- *
- *   load 0, load 1, compute 0, store 0, load 2, compute 1, store 1, ...
- *
- * Every memory operand in VMEM has an address register a group; one in ACC needs one only, because its
- * rows are one row apart and the distance fits into the instruction.
+ * Whole-ref vector operations: one command each. Shapes are checked and turned into loops, pitches and
+ * strides once; a record of the result's view keeps them for the next time.
  */
-#include "internal.h"
-
-#ifndef TPU_HOST /* fields are checked where the runtime is tested: on the host */
-#define TPU_VASM_CHECK(condition) ((void)(condition))
-#endif
-#include "vpu_asm.h"
-
-enum operation {
-  OP_COPY = 1,
-  OP_ADD,
-  OP_RELU,      /* max(x, 0) */
-  OP_BIAS_RELU, /* max(x + bias, 0) */
-  OP_FILL,
-  OP_ARGMAX,
-};
-
-/* How a source's elements relate to the result's. */
-enum broadcast { FULL = 0, ROW = 1, COLUMN = 2, ELEMENT = 3 };
-
-/* A memory operand of a program. */
-struct side {
-  uint8_t dtype;
-  bool acc;
-  uint8_t broadcast; /* enum broadcast */
-};
-
-/* What makes one program another than the next. */
-struct signature {
-  uint8_t operation, groups, sources;
-  struct side side[1 + PL_VECTOR_SOURCES]; /* result, sources */
-};
-
-enum { MAX_INSTRUCTIONS = 72 };
-
-struct program {
-  uint64_t word[MAX_INSTRUCTIONS];
-  uint32_t count;
-  uint8_t areg[1 + PL_VECTOR_SOURCES]; /* first address register of each operand */
-  uint8_t aregs;
-};
-
-/* Registers: a group has seven of its own from 4 on, 0..3 are for all. */
-enum { V_ROW = 0, V_ZERO = 1, V_BEST = 2, V_INDEX = 3 };
-static unsigned v_source(unsigned group, unsigned source) {
-  return 4 + 7 * group + source;
-}
-static unsigned v_result(unsigned group) {
-  return 4 + 7 * group + 2;
-}
-
-static bool is_float(unsigned dtype) {
-  return dtype == PL_F32 || dtype == PL_BF16;
-}
-
-static void emit(struct program *p, uint64_t word) {
-  if (p->count < MAX_INSTRUCTIONS)
-    p->word[p->count] = word;
-  p->count++;
-}
-
-static enum tpu_vmem_dtype memory_dtype(unsigned dtype) {
-  static const uint8_t map[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32,
-                                TPU_VMEM_DTYPE_INT8, TPU_VMEM_DTYPE_UINT8};
-  return (enum tpu_vmem_dtype)map[dtype];
-}
-
-static bool one_register(const struct side *side) {
-  return side->acc || side->broadcast == ROW || side->broadcast == ELEMENT;
-}
-
-static struct tpu_vasm_memory memory_of(const struct program *p, const struct signature *s, unsigned operand,
-                                        unsigned group) {
-  const struct side *side = &s->side[operand];
-  struct tpu_vasm_memory m = {
-      .areg = p->areg[operand] + (one_register(side) ? 0u : group),
-      .offset = side->acc && side->broadcast == FULL ? (int)(8 * group) : 0,
-      .dtype = memory_dtype(side->dtype),
-      .i32 = !is_float(side->dtype),
-      .column = side->broadcast == COLUMN || side->broadcast == ELEMENT,
-      .acc = side->acc,
-      .masked = true,
-      .rgrp = group,
-  };
-  return m;
-}
-
-/* Int to a narrower int: wrap, as a cast does; the store would saturate. */
-static void emit_wrap(struct program *p, unsigned v, unsigned dtype, unsigned from) {
-  if (dtype == PL_INT8 && from != PL_INT8) {
-    emit(p, tpu_vasm_op(TPU_VOP_SHL, v, TPU_V(v), TPU_S(1), TPU_V(0)));
-    emit(p, tpu_vasm_op(TPU_VOP_SAR, v, TPU_V(v), TPU_S(1), TPU_V(0)));
-  } else if (dtype == PL_UINT8 && from != PL_UINT8) {
-    emit(p, tpu_vasm_op(TPU_VOP_AND, v, TPU_V(v), TPU_S(2), TPU_V(0)));
-  }
-}
-
-/* Converts the register of a source to the register type of the result. */
-static void emit_convert(struct program *p, unsigned vd, unsigned v, unsigned to, unsigned from) {
-  if (is_float(from) && !is_float(to))
-    emit(p, tpu_vasm_op(TPU_VOP_F2I_RTZ, vd, TPU_V(v), TPU_V(0), TPU_V(0)));
-  else if (!is_float(from) && is_float(to))
-    emit(p, tpu_vasm_op(TPU_VOP_I2F, vd, TPU_V(v), TPU_V(0), TPU_V(0)));
-  else if (vd != v)
-    emit(p, tpu_vasm_op(TPU_VOP_MOV, vd, TPU_V(v), TPU_V(0), TPU_V(0)));
-}
-
-static void emit_load(struct program *p, const struct signature *s, unsigned group) {
-  for (unsigned i = 0; i < s->sources; i++) {
-    const unsigned b = s->side[1 + i].broadcast;
-    if (b == FULL || b == COLUMN)
-      emit(p, tpu_vasm_ld(v_source(group, i), memory_of(p, s, 1 + i, group)));
-  }
-}
-
-/* Computes a group's result; returns the operand that is stored. */
-static tpu_vasm_source emit_compute(struct program *p, const struct signature *s, unsigned group) {
-  const struct side *result = &s->side[0], *x = &s->side[1], *b = &s->side[2];
-  const unsigned v = v_result(group), vx = v_source(group, 0);
-  const unsigned vb = b->broadcast == ROW || b->broadcast == ELEMENT ? V_ROW : v_source(group, 1);
-  const bool real = is_float(x->dtype);
-  unsigned at = vx;
-
-  if (s->operation == OP_FILL)
-    return TPU_S(0);
-  if (s->operation == OP_ADD || s->operation == OP_BIAS_RELU) {
-    emit(p, tpu_vasm_op(real ? TPU_VOP_FADD : TPU_VOP_IADD, v, TPU_V(vx), TPU_V(vb), TPU_V(0)));
-    at = v;
-  }
-  if (s->operation == OP_RELU || s->operation == OP_BIAS_RELU) {
-    emit(p, tpu_vasm_op(real ? TPU_VOP_FMAX : TPU_VOP_IMAX, v, TPU_V(at), TPU_V(V_ZERO), TPU_V(0)));
-    at = v;
-  }
-  if (is_float(result->dtype) != real) {
-    emit_convert(p, v, at, result->dtype, x->dtype);
-    at = v;
-  } else if (!real) {
-    const unsigned from = s->operation == OP_COPY || s->operation == OP_RELU ? x->dtype : PL_INT32;
-    if ((result->dtype == PL_INT8 || result->dtype == PL_UINT8) && from != result->dtype) {
-      emit_convert(p, v, at, result->dtype, x->dtype);
-      emit_wrap(p, v, result->dtype, from);
-      at = v;
-    }
-  }
-  return TPU_V(at);
-}
-
-static void emit_elementwise(struct program *p, const struct signature *s) {
-  if (s->operation == OP_RELU || s->operation == OP_BIAS_RELU)
-    emit(p, tpu_vasm_const(V_ZERO, 0));
-  const uint32_t loop0 = p->count;
-  emit(p, 0);
-  for (unsigned i = 0; i < s->sources; i++)
-    if (s->side[1 + i].broadcast == ROW || s->side[1 + i].broadcast == ELEMENT) {
-      struct tpu_vasm_memory m = memory_of(p, s, 1 + i, 0);
-      m.masked = false; /* outside loop 1 the row mask means nothing; lanes past the end are padding */
-      emit(p, tpu_vasm_ld(V_ROW, m));
-    }
-  const uint32_t loop1 = p->count;
-  emit(p, 0);
-  emit_load(p, s, 0);
-  for (unsigned g = 0; g < s->groups; g++) {
-    if (g + 1u < s->groups)
-      emit_load(p, s, g + 1);
-    tpu_vasm_source value = emit_compute(p, s, g);
-    emit(p, tpu_vasm_st(value, memory_of(p, s, 0, g)));
-  }
-  emit(p, tpu_vasm_end(1));
-  emit(p, tpu_vasm_end(0));
-  p->word[loop0] = tpu_vasm_loop(0, p->count);
-  p->word[loop1] = tpu_vasm_loop(1, p->count - 1);
-  emit(p, tpu_vasm_halt());
-}
-
-/*
- * Rows in loop 0, column tiles in loop 1. Best value and index are carried; a tile's best is taken if
- * it is greater, or if it is NaN and none was before. The index is stored with every tile, the last
- * one stays.
- */
-static void emit_argmax(struct program *p, const struct signature *s) {
-  enum { V_X = 4, V_MAX, V_AT, V_TAKE, V_NAN, V_WAS, V_BASE };
-  const bool real = is_float(s->side[1].dtype);
-  struct tpu_vasm_memory load = memory_of(p, s, 1, 0), store = memory_of(p, s, 0, 0);
-  const struct tpu_vasm_mask mask = {.masked = true};
-
-  load.fill = TPU_FILL_MIN;
-  store.column = true;
-  emit(p, 0);
-  emit(p, tpu_vasm_const(V_BEST, real ? 0xff800000u : 0x80000000u));
-  emit(p, tpu_vasm_const(V_INDEX, 0));
-  emit(p, tpu_vasm_const(V_BASE, 0));
-  const uint32_t loop1 = p->count;
-  emit(p, 0);
-  emit(p, tpu_vasm_ld(V_X, load));
-  emit(p, tpu_vasm_reduce(real ? TPU_VOP_RL_FMAX : TPU_VOP_RL_IMAX, V_MAX, TPU_V(V_X), mask));
-  emit(p, tpu_vasm_reduce(real ? TPU_VOP_RL_FARGMAX : TPU_VOP_RL_IARGMAX, V_AT, TPU_V(V_X), mask));
-  emit(p, tpu_vasm_op(TPU_VOP_IADD, V_AT, TPU_V(V_AT), TPU_V(V_BASE), TPU_V(0)));
-  emit(p, tpu_vasm_op(real ? TPU_VOP_FLT : TPU_VOP_ILT, V_TAKE, TPU_V(V_BEST), TPU_V(V_MAX), TPU_V(0)));
-  if (real) {
-    emit(p, tpu_vasm_op(TPU_VOP_FNE, V_NAN, TPU_V(V_MAX), TPU_V(V_MAX), TPU_V(0)));
-    emit(p, tpu_vasm_op(TPU_VOP_FEQ, V_WAS, TPU_V(V_BEST), TPU_V(V_BEST), TPU_V(0)));
-    emit(p, tpu_vasm_op(TPU_VOP_AND, V_NAN, TPU_V(V_NAN), TPU_V(V_WAS), TPU_V(0)));
-    emit(p, tpu_vasm_op(TPU_VOP_OR, V_TAKE, TPU_V(V_TAKE), TPU_V(V_NAN), TPU_V(0)));
-  }
-  emit(p, tpu_vasm_op(TPU_VOP_SEL, V_BEST, TPU_V(V_MAX), TPU_V(V_BEST), TPU_V(V_TAKE)));
-  emit(p, tpu_vasm_op(TPU_VOP_SEL, V_INDEX, TPU_V(V_AT), TPU_V(V_INDEX), TPU_V(V_TAKE)));
-  emit(p, tpu_vasm_op(TPU_VOP_IADD, V_BASE, TPU_V(V_BASE), TPU_S(0), TPU_V(0)));
-  emit(p, tpu_vasm_st(TPU_V(V_INDEX), store));
-  emit(p, tpu_vasm_end(1));
-  emit(p, tpu_vasm_end(0));
-  p->word[0] = tpu_vasm_loop(0, p->count);
-  p->word[loop1] = tpu_vasm_loop(1, p->count - 1);
-  emit(p, tpu_vasm_halt());
-}
-
-/* ---- the program memory ---- */
-
-static struct {
-  struct signature signature;
-  uint32_t entry;
-} loaded[PL_MAX_PROGRAMS];
-static uint32_t loaded_count, loaded_words;
-static uint32_t loaded_generation = 1; /* records of another generation are stale */
-
-static bool same_signature(const struct signature *a, const struct signature *b) {
-  if (a->operation != b->operation || a->groups != b->groups || a->sources != b->sources)
-    return false;
-  for (unsigned i = 0; i <= a->sources; i++)
-    if (a->side[i].dtype != b->side[i].dtype || a->side[i].acc != b->side[i].acc ||
-        a->side[i].broadcast != b->side[i].broadcast)
-      return false;
-  return true;
-}
-
-/* Gives operands their address registers; the groups are as many as the eight registers allow. */
-static void assign_registers(struct signature *s, struct program *p, uint32_t row_groups) {
-  const unsigned most = s->operation == OP_ARGMAX || row_groups < 2 ? 1 : row_groups < 4 ? 2 : 4;
-  for (s->groups = (uint8_t)most;; s->groups /= 2) {
-    p->aregs = 0;
-    for (unsigned i = 0; i <= s->sources; i++) {
-      p->areg[i] = p->aregs;
-      p->aregs = (uint8_t)(p->aregs + (one_register(&s->side[i]) ? 1 : s->groups));
-    }
-    if (p->aregs <= PL_VECTOR_ADDRESSES)
-      return;
-  }
-}
-
-/* Finds or loads the program; false with a sticky error if that is not possible. */
-static bool load_program(struct pl_context *c, const struct signature *s, struct program *p,
-                         uint32_t *entry) {
-  for (uint32_t i = 0; i < loaded_count; i++)
-    if (same_signature(&loaded[i].signature, s)) {
-      *entry = loaded[i].entry;
-      return true;
-    }
-  p->count = 0;
-  if (s->operation == OP_ARGMAX)
-    emit_argmax(p, s);
-  else
-    emit_elementwise(p, s);
-  const uint32_t room = c->params.value[TPU_PARAM_VPU_PROGRAM];
-  if (p->count > MAX_INSTRUCTIONS || p->count > room) {
-    pl_fail(PL_ERROR_UNSUPPORTED, "a vector program of %u instructions; there is room for %u",
-            (unsigned)p->count, (unsigned)(room < MAX_INSTRUCTIONS ? room : MAX_INSTRUCTIONS));
-    return false;
-  }
-  if (loaded_count == PL_MAX_PROGRAMS || p->count > room - loaded_words) {
-    /* Full: start again, when no command runs any of the old ones. */
-    if (!pl_wait_ticket(c, TPU_QUEUE_VPU, c->queue[TPU_QUEUE_VPU].issued))
-      return false;
-    loaded_count = loaded_words = 0;
-    loaded_generation++;
-  }
-  (void)!tpu_ctrl_load_program(&c->ctrl, loaded_words, p->word, p->count);
-  loaded[loaded_count].signature = *s;
-  loaded[loaded_count].entry = *entry = loaded_words;
-  loaded_count++;
-  loaded_words += p->count;
-  return true;
-}
-
-/* ---- shapes ---- */
+#include "vector.h"
 
 /* A ref as rows of columns: leading dimensions are folded into rows. */
 struct plane {
@@ -370,7 +80,7 @@ static int32_t tile_step(const struct pl_view *v) {
 }
 
 static void describe_elementwise(struct pl_vector_record *r, const struct call *call,
-                                 const struct signature *s, const struct program *p) {
+                                 const struct pl_signature *s, const struct pl_program *p) {
   const struct plane *o = &call->plane[0];
   const uint32_t lanes = pl_context.lanes, step = 8u * s->groups;
   const int32_t passes = (int32_t)(((uint32_t)o->rows + step - 1) / step);
@@ -380,25 +90,25 @@ static void describe_elementwise(struct pl_vector_record *r, const struct call *
   r->edge = 1u << TPU_VPU_EDGE_ROW_LEVEL_SHIFT | 0u << TPU_VPU_EDGE_COL_LEVEL_SHIFT |
             (uint32_t)s->groups << TPU_VPU_EDGE_ROW_STEP_SHIFT | 1u << TPU_VPU_EDGE_COL_STEP_SHIFT;
   for (unsigned i = 0; i <= s->sources; i++) {
-    const struct side *side = &s->side[i];
+    const struct pl_side *side = &s->side[i];
     const int32_t pitch = call->plane[i].pitch, down = (int32_t)step * pitch,
                   across = tile_step(call->view[i]);
     switch (side->broadcast) {
-    case ROW:
+    case PL_BROADCAST_ROW:
       set_address(r, p->areg[i], i, 0, 0, across, 0);
       break;
-    case ELEMENT:
+    case PL_BROADCAST_ELEMENT:
       set_address(r, p->areg[i], i, 0, 0, 0, 0);
       break;
     default:
-      for (unsigned g = 0; g < (one_register(side) ? 1u : s->groups); g++)
+      for (unsigned g = 0; g < (pl_one_register(side) ? 1u : s->groups); g++)
         set_address(r, p->areg[i] + g, i, (uint32_t)(8 * (int32_t)g * pitch), pitch,
-                    (side->broadcast == COLUMN ? 0 : across) - passes * down, down);
+                    (side->broadcast == PL_BROADCAST_COLUMN ? 0 : across) - passes * down, down);
     }
   }
 }
 
-static void describe_argmax(struct pl_vector_record *r, const struct call *call, const struct program *p) {
+static void describe_argmax(struct pl_vector_record *r, const struct call *call, const struct pl_program *p) {
   const struct plane *x = &call->plane[1], *o = &call->plane[0];
   const uint32_t lanes = pl_context.lanes;
   const int32_t tiles = (int32_t)(((uint32_t)x->columns + lanes - 1) / lanes),
@@ -417,24 +127,24 @@ static void describe_argmax(struct pl_vector_record *r, const struct call *call,
 }
 
 static bool make_record(struct pl_context *c, struct pl_vector_record *r, const struct call *call,
-                        struct signature *s) {
-  struct program p;
+                        struct pl_signature *s) {
+  struct pl_program p;
 
   s->operation = (uint8_t)call->operation;
   s->sources = (uint8_t)call->sources;
-  const uint32_t rows = (uint32_t)call->plane[call->operation == OP_ARGMAX ? 1 : 0].rows;
-  assign_registers(s, &p, (rows + 7) / 8);
-  if (!load_program(c, s, &p, &r->entry))
+  const uint32_t rows = (uint32_t)call->plane[call->operation == PL_OP_ARGMAX ? 1 : 0].rows;
+  pl_assign_registers(s, &p, (rows + 7) / 8);
+  if (!pl_load_program(c, s, &p, &r->entry))
     return false;
   r->addresses = p.aregs;
   r->rows = (uint32_t)call->plane[0].rows;
   r->columns = (uint32_t)call->plane[0].columns;
-  if (call->operation == OP_ARGMAX)
+  if (call->operation == PL_OP_ARGMAX)
     describe_argmax(r, call, &p);
   else
     describe_elementwise(r, call, s, &p);
   r->operation = call->operation;
-  r->programs = loaded_generation;
+  r->programs = pl_programs_generation;
   for (unsigned i = 0; i < PL_VECTOR_SOURCES; i++)
     r->source[i] = i < call->sources ? call->view[1 + i] : NULL;
   return true;
@@ -481,7 +191,7 @@ static void queue_command(struct pl_context *c, const struct call *call, const s
     stage_record(c, q, r);
   for (unsigned i = 0; i < r->addresses; i++)
     tpu_queue_put(q->base, TPU_VPU_ADDR(i), address[r->operand[i]] + r->offset[i]);
-  if (call->operation == OP_FILL)
+  if (call->operation == PL_OP_FILL)
     tpu_queue_put(q->base, TPU_VPU_SCALAR(0), call->scalar);
   q->owner = result->flags & PL_VIEW_POOLED ? NULL : r;
   if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_VECTOR, result->index) + c->step))
@@ -494,7 +204,7 @@ static void queue_command(struct pl_context *c, const struct call *call, const s
 }
 
 static bool record_fits(const struct pl_vector_record *r, const struct call *call) {
-  if (r->operation != call->operation || r->programs != loaded_generation)
+  if (r->operation != call->operation || r->programs != pl_programs_generation)
     return false;
   for (unsigned i = 0; i < call->sources; i++)
     if (r->source[i] != call->view[1 + i] || (call->view[1 + i]->flags & PL_VIEW_POOLED))
@@ -502,7 +212,7 @@ static bool record_fits(const struct pl_vector_record *r, const struct call *cal
   return true;
 }
 
-static void run(struct pl_context *c, struct call *call, struct signature *s) {
+static void run(struct pl_context *c, struct call *call, struct pl_signature *s) {
   struct pl_vector_record local, *r = call->view[0]->vector;
 
   if (!c->params.value[TPU_PARAM_VPU_PRESENT]) {
@@ -525,7 +235,7 @@ static void run(struct pl_context *c, struct call *call, struct signature *s) {
 }
 
 /* Sources of an elementwise operation: the first has the result's shape, a second one may be narrower. */
-static pl_status check_elementwise(struct call *call, struct signature *s) {
+static pl_status check_elementwise(struct call *call, struct pl_signature *s) {
   for (unsigned i = 0; i <= call->sources; i++)
     if (check_ref(call->operation, call->view[i], i == 0, &call->plane[i]) != PL_OK)
       return pl_context.status;
@@ -533,17 +243,17 @@ static pl_status check_elementwise(struct call *call, struct signature *s) {
   for (unsigned i = 1; i <= call->sources; i++) {
     const struct plane *x = &call->plane[i];
     if (x->rows == o->rows && x->columns == o->columns)
-      s->side[i].broadcast = FULL;
+      s->side[i].broadcast = PL_BROADCAST_FULL;
     else if (i == 2 && x->rows == 1 && x->columns == o->columns)
-      s->side[i].broadcast = ROW;
+      s->side[i].broadcast = PL_BROADCAST_ROW;
     else if (i == 2 && x->rows == o->rows && x->columns == 1)
-      s->side[i].broadcast = COLUMN;
+      s->side[i].broadcast = PL_BROADCAST_COLUMN;
     else if (i == 2 && x->rows == 1 && x->columns == 1)
-      s->side[i].broadcast = ELEMENT;
+      s->side[i].broadcast = PL_BROADCAST_ELEMENT;
     else
       return fail_shapes(call->operation, call->view[0], call->view[i]);
-    if (s->side[i].broadcast == FULL && x->rows == 1 && i == 2)
-      s->side[i].broadcast = ROW; /* one row only: the same, and loaded once */
+    if (s->side[i].broadcast == PL_BROADCAST_FULL && x->rows == 1 && i == 2)
+      s->side[i].broadcast = PL_BROADCAST_ROW; /* one row only: the same, and loaded once */
   }
   return PL_OK;
 }
@@ -551,7 +261,7 @@ static pl_status check_elementwise(struct call *call, struct signature *s) {
 static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b) {
   struct pl_context *c = pl_self();
   struct call call = {.operation = operation, .sources = b != NULL ? 2 : 1};
-  struct signature s = {0};
+  struct pl_signature s = {0};
 
   call.view[0] = pl_use(c, o);
   call.view[1] = pl_use(c, a);
@@ -560,7 +270,7 @@ static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b)
   if (call.view[0] == NULL || call.view[1] == NULL || (b != NULL && call.view[2] == NULL) ||
       check_elementwise(&call, &s) != PL_OK)
     return;
-  if (b != NULL && is_float(call.view[1]->dtype) != is_float(call.view[2]->dtype)) {
+  if (b != NULL && pl_is_float(call.view[1]->dtype) != pl_is_float(call.view[2]->dtype)) {
     pl_fail(PL_ERROR_SHAPE, "%s: %s and %s; cast one with pl_copy", operation_name(operation),
             pl_dtype_name(call.view[1]->dtype), pl_dtype_name(call.view[2]->dtype));
     return;
@@ -569,14 +279,14 @@ static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b)
 }
 
 void pl_add(pl_ref o, pl_ref a, pl_ref b) {
-  elementwise(OP_ADD, o, a, &b);
+  elementwise(PL_OP_ADD, o, a, &b);
 }
 
 void pl_relu(pl_ref o, pl_ref x, pl_ref bias) {
   if (bias.view == &pl_nothing)
-    elementwise(OP_RELU, o, x, NULL);
+    elementwise(PL_OP_RELU, o, x, NULL);
   else
-    elementwise(OP_BIAS_RELU, o, x, &bias);
+    elementwise(PL_OP_BIAS_RELU, o, x, &bias);
 }
 
 void pl_copy(pl_ref o, pl_ref x) {
@@ -586,32 +296,32 @@ void pl_copy(pl_ref o, pl_ref x) {
   if (dst == NULL || src == NULL)
     return;
   if ((dst->space == PL_VMEM || dst->space == PL_ACC) && (src->space == PL_VMEM || src->space == PL_ACC))
-    elementwise(OP_COPY, o, x, NULL);
+    elementwise(PL_OP_COPY, o, x, NULL);
   else
     pl_sync_copy(x, o);
 }
 
 void pl_fill(pl_ref o, uint32_t value) {
   struct pl_context *c = pl_self();
-  struct call call = {.operation = OP_FILL, .scalar = value};
-  struct signature s = {0};
+  struct call call = {.operation = PL_OP_FILL, .scalar = value};
+  struct pl_signature s = {0};
 
   call.view[0] = pl_use(c, o);
-  if (call.view[0] != NULL && check_ref(OP_FILL, call.view[0], true, &call.plane[0]) == PL_OK)
+  if (call.view[0] != NULL && check_ref(PL_OP_FILL, call.view[0], true, &call.plane[0]) == PL_OK)
     run(c, &call, &s);
 }
 
 void pl_argmax(pl_ref o, pl_ref x) {
   struct pl_context *c = pl_self();
-  struct call call = {.operation = OP_ARGMAX, .sources = 1};
-  struct signature s = {0};
+  struct call call = {.operation = PL_OP_ARGMAX, .sources = 1};
+  struct pl_signature s = {0};
 
   call.view[0] = pl_use(c, o);
   call.view[1] = pl_use(c, x);
   if (call.view[0] == NULL || call.view[1] == NULL)
     return;
-  if (check_ref(OP_ARGMAX, call.view[0], true, &call.plane[0]) != PL_OK ||
-      check_ref(OP_ARGMAX, call.view[1], false, &call.plane[1]) != PL_OK)
+  if (check_ref(PL_OP_ARGMAX, call.view[0], true, &call.plane[0]) != PL_OK ||
+      check_ref(PL_OP_ARGMAX, call.view[1], false, &call.plane[1]) != PL_OK)
     return;
   const struct plane *to = &call.plane[0], *from = &call.plane[1];
   if (call.view[0]->dtype != PL_INT32 || call.view[0]->space != PL_VMEM ||

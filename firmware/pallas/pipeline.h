@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* The inline parts of the pipeline (pipeline.c says how it works), and what its files share. */
+#ifndef PALLAS_PIPELINE_H
+#define PALLAS_PIPELINE_H
+
+#include "internal.h"
+
+#define HOT static inline __attribute__((always_inline))
+
+/* ---- block.c ---- */
+PL_COLD void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at);
+/* One dimension of evaluate() that lies at the edge (true) or outside (an error). */
+PL_COLD bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d);
+/* Keeps where an output's block goes that was just evaluated. */
+void pl_latch_into(struct pl_latch *latch, struct pl_operand *op);
+/* The same in the next latch, for the run that begins with this step. */
+void pl_latch_block(struct pl_operand *op, uint32_t first);
+
+/* ---- pipeline.c ---- */
+/* A fetch whose queue looked full or has other words staged. */
+PL_COLD void pl_fetch_looking(struct pl_context *c, struct pl_operand *op);
+/* Writes the current block back. */
+void pl_write_back(struct pl_context *c, struct pl_operand *op);
+
+/* ---- prologue.c ---- */
+/* Everything that a call starts from. */
+void pl_reset(struct pl_context *c, struct pl_plan *plan);
+/* Blocks that never change, then steps 0 .. lead-1 of every operand, step by step. */
+void pl_prologue(struct pl_context *c, struct pl_plan *plan);
+
+/*
+ * Evaluates the map at the cursor. True if the block is another one than before; op->address is then
+ * its address. Blocks do not overlap, so another block has another address. A bad index is an error and
+ * no change. A block at the edge takes the channel's words away from the operand: the hot path of a
+ * fetch need not look for edges then.
+ */
+HOT bool evaluate(struct pl_operand *op, const pl_grid *at, unsigned rank) {
+  const uint32_t before = op->address;
+  uint32_t address = before;
+
+  op->map(at, op->index);
+#pragma GCC unroll 5
+  for (unsigned d = 0; d < rank; d++) {
+    struct pl_dim *dim = &op->dim[d];
+    const uint32_t index = (uint32_t)op->index[d].start, last = (uint32_t)dim->last;
+    if (index != last) {
+      if (PL_UNLIKELY(index >= dim->full)) {
+        if (!pl_edge_index(op, at, d))
+          return false;
+        if (op->queue != NULL && op->queue->owner == op)
+          op->queue->owner = NULL;
+      }
+      dim->last = (int32_t)index;
+      address += (index - last) * dim->stride;
+    }
+  }
+  op->address = address;
+  return address != before;
+}
+
+/* The hot way: source, destination, one wait amount, GO. */
+HOT void fetch_words(struct pl_operand *op, struct pl_queue *q, struct pl_buffer *buffer, uint32_t issued) {
+  const uintptr_t base = q->base;
+  const uint32_t tag = op->tag, ticket = issued + 1;
+
+  op->tag = tag + 1;
+  tpu_queue_put(base, TPU_DMA_SRC, op->address);
+  tpu_queue_put(base, TPU_DMA_DST, buffer->address);
+  tpu_queue_put(base, TPU_Q_WAIT_AMOUNT(0), *(const uint32_t *)((const uint8_t *)buffer + op->wait_offset));
+  tpu_queue_go(base, tag);
+  q->issued = ticket;
+  buffer->write_ticket = ticket;
+}
+
+/* Fetches the block evaluated last, for the run that begins with this step. */
+HOT void fetch(struct pl_context *c, struct pl_operand *op, uint32_t first) {
+  struct pl_queue *const q = op->queue;
+  struct pl_buffer *const buffer = op->fill;
+  const uint32_t issued = q->issued;
+
+  buffer->first = first;
+  if (PL_UNLIKELY(q->owner != op || issued == q->limit))
+    pl_fetch_looking(c, op);
+  else
+    fetch_words(op, q, buffer, issued);
+  op->fill = buffer->next;
+}
+
+_Static_assert(offsetof(pl_grid, extent) - offsetof(pl_grid, id) == PL_MAX_GRID * sizeof(int32_t),
+               "an extent is PL_MAX_GRID behind its id");
+
+/* The carry of a position whose last id has reached its extent. */
+static inline void pl_carry(int32_t *id) {
+  do
+    *id-- = 0;
+  while (++*id == id[PL_MAX_GRID]);
+}
+
+static inline void advance(pl_grid *grid) {
+  int32_t *id = &grid->id[grid->rank - 1];
+  if (++*id == id[PL_MAX_GRID])
+    pl_carry(id);
+}
+
+#endif

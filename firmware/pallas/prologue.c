@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What comes before step 0: a clean start, blocks that never change, and the first look ahead. */
+#include "pipeline.h"
+
+/* Blocks that never change: fetched once, before everything else. */
+static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
+  for (uint32_t i = 0; i < plan->inputs; i++) {
+    struct pl_operand *op = &plan->operand[i];
+    if (op->kind == PL_OPERAND_BLOCKED && !op->moves)
+      fetch(c, op, 0);
+  }
+}
+
+/* Block 0 of an operand, whose map (if any) must say so if it is the only one. */
+static void first_block(struct pl_operand *op, const pl_grid *origin) {
+  op->address = op->base;
+  for (unsigned d = 0; d < op->rank; d++) {
+    op->index[d].start = 0;
+    op->dim[d].last = 0;
+  }
+  if (op->map != NULL && !op->moves) {
+    op->map(origin, op->index);
+    for (unsigned d = 0; d < op->rank; d++)
+      if (op->index[d].start != 0)
+        pl_fail_block_index(op, origin);
+  }
+}
+
+/* Tickets of earlier calls need no reset: they are reached, and waiting for them costs nothing. */
+static void reset_operand(struct pl_operand *op, const pl_grid *origin) {
+  op->tag &= ~PL_TAG_NUMBER;
+  first_block(op, origin);
+  if (op->kind != PL_OPERAND_BLOCKED)
+    return;
+  op->view.buffer = op->fill = op->buffer;
+  for (uint32_t i = 0; i < op->buffers; i++)
+    op->buffer[i].first = PL_NO_STEP;
+  if (!op->output)
+    return;
+  op->highest = 0;
+  for (uint32_t i = 0; i < op->visited_words; i++)
+    op->visited[i] = 0;
+  op->latch = op->latch_fill = op->latches;
+  for (uint32_t i = 0; i < (op->buffers > 2 ? op->buffers : 2); i++)
+    op->latches[i].first = PL_NO_STEP;
+  if (!op->moves)
+    pl_latch_into(op->latch, op);
+}
+
+/* Everything that a call starts from. */
+void pl_reset(struct pl_context *c, struct pl_plan *plan) {
+  const uint32_t generation = ++c->generation;
+
+  plan->grid.user = c->kernel->user;
+  c->head.grid = plan->grid;
+  for (uint32_t i = 0; i < plan->cursors; i++) {
+    plan->cursor[i].grid = plan->grid;
+    plan->cursor[i].left = plan->steps;
+  }
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
+    reset_operand(&plan->operand[i], &plan->grid);
+    plan->operand[i].view.generation = generation;
+  }
+  for (uint32_t i = 0; i < plan->scratches; i++)
+    plan->scratch[i].view.generation = generation;
+  for (uint32_t i = PL_FIRST_SEMAPHORE; i < PL_FIRST_SEMAPHORE + plan->semaphores; i++) {
+    c->semaphore[i].started = c->semaphore[i].waited = 0;
+    c->semaphore[i].queue = PL_NOBODY;
+  }
+}
+
+/* Evaluates step k of an operand before step 0. */
+static void look_ahead(struct pl_context *c, struct pl_operand *op, uint32_t k) {
+  const bool changed = evaluate(op, &op->cursor->grid, op->rank);
+  const bool blocked = op->kind == PL_OPERAND_BLOCKED;
+
+  if (c->status != PL_OK || (k > 0 && !changed))
+    return; /* at k = 0 the block is new even if it is block 0, which `last` starts with */
+  if (blocked && op->output)
+    k > 0 ? pl_latch_block(op, k) : pl_latch_into(op->latch, op);
+  else if (blocked && op->buffers > 1)
+    fetch(c, op, k);
+}
+
+/* Steps 0 .. lead-1 of every operand, step by step. */
+void pl_prologue(struct pl_context *c, struct pl_plan *plan) {
+  uint32_t longest = 0;
+
+  fetch_constant(c, plan);
+  for (uint32_t i = 0; i < plan->cursors; i++)
+    if (plan->cursor[i].lead > longest)
+      longest = plan->cursor[i].lead;
+  for (uint32_t k = 0; k < longest && k < plan->steps; k++) {
+    for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
+      struct pl_operand *op = &plan->operand[i];
+      if (op->moves && k < op->cursor->lead)
+        look_ahead(c, op, k);
+      if (c->status != PL_OK)
+        return;
+    }
+    for (uint32_t i = 0; i < plan->cursors; i++) {
+      struct pl_cursor *cursor = &plan->cursor[i];
+      if (k < cursor->lead && cursor->left != 0 && --cursor->left != 0)
+        advance(&cursor->grid);
+    }
+  }
+}

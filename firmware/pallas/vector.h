@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Between whole-ref vector operations (vector.c) and their programs (program.c). */
+#ifndef PALLAS_VECTOR_H
+#define PALLAS_VECTOR_H
+
+#include "internal.h"
+
+enum pl_operation {
+  PL_OP_COPY = 1,
+  PL_OP_ADD,
+  PL_OP_RELU,      /* max(x, 0) */
+  PL_OP_BIAS_RELU, /* max(x + bias, 0) */
+  PL_OP_FILL,
+  PL_OP_ARGMAX,
+};
+
+/* How a source's elements relate to the result's. */
+enum pl_broadcast {
+  PL_BROADCAST_FULL = 0,
+  PL_BROADCAST_ROW = 1,
+  PL_BROADCAST_COLUMN = 2,
+  PL_BROADCAST_ELEMENT = 3
+};
+
+/* A memory operand of a program. */
+struct pl_side {
+  uint8_t dtype;
+  bool acc;
+  uint8_t broadcast; /* enum pl_broadcast */
+};
+
+/* What makes one program another than the next. */
+struct pl_signature {
+  uint8_t operation, groups, sources;
+  struct pl_side side[1 + PL_VECTOR_SOURCES]; /* result, sources */
+};
+
+enum { PL_MAX_INSTRUCTIONS = 72 };
+
+struct pl_program {
+  uint64_t word[PL_MAX_INSTRUCTIONS];
+  uint32_t count;
+  uint8_t areg[1 + PL_VECTOR_SOURCES]; /* first address register of each operand */
+  uint8_t aregs;
+};
+
+bool pl_is_float(unsigned dtype);
+/* Whether all groups of rows of an operand use one address register. */
+bool pl_one_register(const struct pl_side *side);
+/* Gives operands their address registers; the groups are as many as the eight registers allow. */
+void pl_assign_registers(struct pl_signature *s, struct pl_program *p, uint32_t row_groups);
+/* Finds or loads the program; false with a sticky error if that is not possible. */
+bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct pl_program *p,
+                     uint32_t *entry);
+/* Grows when the program memory is emptied: records of an older one are stale. */
+extern uint32_t pl_programs_generation;
+
+#endif

@@ -270,6 +270,20 @@ static void tpu_soc_load_args(MachineState *machine)
                        PEPLOS_ARGS_BASE);
 }
 
+/* The data file (-initrd) at the start of HBM, as it is. */
+static void tpu_soc_load_data(MachineState *machine)
+{
+    const char *file = machine->initrd_filename;
+
+    if (file && load_image_targphys(file, PEPLOS_HBM_BASE,
+                                    PEPLOS_HBM_SIZE) < 0) {
+        error_report("tpu-soc: could not load %s into HBM; it must be a "
+                     "readable file of at most %d MiB", file,
+                     PEPLOS_HBM_SIZE / (int)MiB);
+        exit(EXIT_FAILURE);
+    }
+}
+
 /* Returns the address at which harts start. */
 static uint64_t tpu_soc_load_firmware(MachineState *machine)
 {
@@ -376,6 +390,7 @@ static void tpu_soc_init(MachineState *machine)
 
     tpu_soc_create_harts(s, tpu_soc_load_firmware(machine));
     tpu_soc_load_args(machine);
+    tpu_soc_load_data(machine);
     tpu_soc_create_finisher(s);
     sifive_uart_create(system, PEPLOS_UART_BASE, serial_hd(0), NULL);
     tpu_soc_create_tpu(s);

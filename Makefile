@@ -38,6 +38,8 @@ include $(sort $(filter-out build/%,$(wildcard */Makefile.inc */*/Makefile.inc *
 
 ARGS ?= $(ARGS_$(APP))
 DATA ?= $(DATA_$(APP))
+# The kernel call that the timeline shows (1 = first, -1 = last); empty: the whole run.
+CALL ?= $(CALL_$(APP))
 
 SETUP_INPUTS := $(addprefix tools/setup/,env.sh lib.sh packages.sh packages.txt venv.sh requirements.txt newlib.sh)
 QEMU_INPUTS := tools/setup/qemu.sh tools/setup/qemu-source.sh \
@@ -78,7 +80,8 @@ RUN_NEEDS := $(QEMU) build/firmware/$(APP).elf $(DATA)
 run: $(RUN_NEEDS) $(LIBRARY) $(TRACE_TOOL) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
 	@$(RUN) $(APP) -- $(ARGS)
 	@out=build/run/$(notdir $(APP))-$(notdir $(PLATFORM)); test ! -s $$out/trace.bin || { \
-	  $(TRACE_TOOL) $$out/trace.bin --svg $$out/timeline.svg --title '$(APP) on $(PLATFORM), $(CONFIG)' && \
+	  $(TRACE_TOOL) $$out/trace.bin $(if $(CALL),--call $(CALL)) --svg $$out/timeline.svg \
+	    --title '$(APP) on $(PLATFORM), $(CONFIG)$(if $(CALL),: kernel call $(CALL))' && \
 	  echo "timeline: $$out/timeline.svg"; }
 
 gdb: $(RUN_NEEDS) $(LIBRARY) ## run APP with gdb attached, stopped at its first instruction

@@ -150,10 +150,9 @@ static uint64_t serve_mover(struct tpu_model *m, uint32_t which) {
     at = later(which == MOVER_HBM ? s->last_data : at, d->write_free);
   if (at > now)
     return at;
-  uint32_t beats = s->src_beats > s->dst_beats ? s->src_beats : s->dst_beats;
   v->moving = true;
   v->begin = now;
-  v->end = later(now + beats, s->last_data + 1);
+  v->end = later(now + s->move_cycles, s->last_data + 1);
   if (to_hbm)
     d->write_free = v->end;
   if (to_hbm && m->config->hbm_shared_bus)
@@ -164,9 +163,27 @@ static uint64_t serve_mover(struct tpu_model *m, uint32_t which) {
 /* ---- walker -----------------------------------------------------------------------------------------------
  */
 
-static uint32_t beats(const struct tpu_model *m, uint32_t address, uint32_t bytes) {
+/*
+ * Beats of a segment on its source side, and cycles of its move: a source beat and a destination beat a
+ * cycle. Bytes that do not fill the last destination beat go with the row's next segment, if there is one;
+ * and where the row's first bytes lie lower in the destination beat than in the source beat, the first source
+ * beat completes nothing.
+ */
+static void count_beats(const struct tpu_model *m, const struct dma_job *j, struct dma_segment *s) {
   uint32_t beat = m->config->hbm_port_bytes;
-  return (address % beat + bytes + beat - 1) / beat;
+  uint32_t src = s->src % beat, dst = s->dst % beat;
+  uint32_t end = s->fill ? j->row_bytes : j->valid_row;
+  bool flush = s->phase + s->bytes == end;
+  uint32_t src_beats = s->fill ? 0 : (src + s->bytes + beat - 1) / beat;
+  uint32_t dst_beats = (dst + s->bytes + (flush ? beat - 1 : 0)) / beat;
+  bool prime = !s->fill && s->phase == 0 && dst < src && !(flush && src_beats == 1);
+  s->src_beats = src_beats;
+  s->move_cycles =
+      prime ? 1 + (uint32_t)later(src_beats - 1, dst_beats) : (uint32_t)later(src_beats, dst_beats);
+  if (!s->fill && j->src_space == TPU_SPACE_SMEM && j->dst_space == TPU_SPACE_SMEM)
+    s->move_cycles = src_beats + dst_beats; /* one port for both */
+  if (s->move_cycles == 0)
+    s->move_cycles = 1;
 }
 
 /* When the mover has room for another segment; NEVER if only a landing makes room. */
@@ -197,8 +214,7 @@ static void issue(struct tpu_model *m, uint32_t channel, struct flying *f) {
   func_dma_read(m, &f->dma, s);
   s->channel = (uint8_t)channel;
   s->slot = (uint8_t)(f - queue_of(m, channel)->flying);
-  s->src_beats = s->fill ? 0 : beats(m, s->src, s->bytes);
-  s->dst_beats = beats(m, s->dst, s->bytes);
+  count_beats(m, &f->dma, s);
   s->first_data = s->last_data = now + TIME_DMA_LOCAL_READ;
   if (!s->fill) {
     uint64_t latency = which == MOVER_HBM ? m->state.hbm_latency + TIME_DMA_HBM_READ : TIME_DMA_LOCAL_READ;

@@ -16,6 +16,14 @@ static bool annotated(const struct tpu_model *m) {
   return m->timing == TPU_TIMING_CYCLE;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+static uint64_t later(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
 static uint32_t random_below(struct tpu_model *m, uint32_t bound) {
   uint64_t z = (m->state.random += UINT64_C(0x9e3779b97f4a7c15));
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -58,27 +66,40 @@ bool func_engine_ready(const struct tpu_model *m, uint32_t queue, uint64_t *at) 
   return false;
 }
 
+static uint32_t ceil_div(uint32_t a, uint32_t b) {
+  return (a + b - 1) / b;
+}
+
+/*
+ * Tiles stream one behind the other; loads of weights hide behind them, except before the first tile. The
+ * loader is up to two tiles ahead, so the next command starts when the last tile of this one is loaded: soon
+ * after the third last began to stream.
+ */
 static void time_mxu(struct tpu_model *m, struct flying *f) {
   struct mxu *x = &m->state.mxu;
   const struct tpu_mxu_command *c = &f->mxu;
   uint64_t now = m->state.cycle;
   uint32_t dim = m->config->dim;
-  uint64_t stream = tpu_mxu_stream_cycles(m->config, c);
-  if (f->fault.code != TPU_ERROR_NONE || stream == 0) {
-    uint64_t rows =
-        f->fault.code == TPU_ERROR_NONE && !c->accumulate ? (uint64_t)c->m * ((c->n + dim - 1) / dim) : 0;
-    f->done_at = now + TIME_MXU_EMPTY + rows;
+  if (f->fault.code != TPU_ERROR_NONE || c->m == 0 || c->n == 0 || (c->k == 0 && c->accumulate)) {
+    f->done_at = now + TIME_MXU_EMPTY;
+    x->take_at = now + TIME_MXU_EMPTY_NEXT;
     return;
   }
-  uint64_t tile = c->m > dim + 1 ? c->m : dim + 1;
-  uint64_t begin = now + TIME_MXU_LOAD + dim;
-  uint64_t after = x->stream_end + (c->dtype != x->dtype ? TIME_MXU_SWITCH(dim) : 0);
+  uint64_t tiles = (uint64_t)ceil_div(c->n, dim) * (c->k == 0 ? 1 : ceil_div(c->k, dim));
+  uint64_t tile = c->m > dim ? c->m : dim;
+  uint64_t slack = c->m <= dim + 1 ? (tiles + 1) / 2 : 0; /* a tile of few rows costs half a cycle more */
+  uint64_t begin = now + TIME_MXU_LOAD(dim);
+  uint64_t after = x->stream_end + (c->dtype != x->dtype && x->stream_end > 0 ? TIME_MXU_SWITCH(dim) : 0);
   if (begin < after)
     begin = after;
-  x->stream_end = begin + stream;
-  x->take_at = x->stream_end - tile; /* when the last tile streams, its successor's bank is free */
+  uint64_t last = begin + (tiles - 1) * tile + slack;
+  uint64_t third = tiles > 2 ? last - 2 * tile : tiles == 2 ? x->tile[0] : x->tile[1];
+  x->tile[1] = tiles > 1 ? last - tile : x->tile[0];
+  x->tile[0] = last;
+  x->take_at = later(now + TIME_MXU_NEXT, third + dim);
+  x->stream_end = last + tile;
   x->dtype = c->dtype;
-  f->done_at = x->stream_end + TIME_MXU_DRAIN(dim);
+  f->done_at = last + c->m + TIME_MXU_DRAIN(dim);
 }
 
 void func_engine_start(struct tpu_model *m, uint32_t queue, struct flying *f) {
@@ -203,10 +224,6 @@ void func_run_engines(struct tpu_model *m) {
   for (uint32_t i = 0; i < QUEUES; i++)
     if (s->queue[i].fly_count > 0)
       run_queue(m, i);
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
 }
 
 uint64_t func_engines_next(const struct tpu_model *m) {

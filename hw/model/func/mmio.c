@@ -409,7 +409,7 @@ static bool program_access(struct tpu_model *m, struct access *a) {
   uint64_t *instruction = &m->program[word / 2];
   if (!a->write) {
     a->value = (uint32_t)(*instruction >> (32 * (word % 2)));
-    a->cycles = TIME_VPROG_READ;
+    a->cycles = TIME_READ_MEMORY;
   } else if (word % 2 == 0) {
     m->state.program_low = a->value;
   } else {
@@ -454,7 +454,7 @@ static bool memory_access(struct tpu_model *m, struct access *a, unsigned size) 
     return bad_access(m, a);
   if (address >= bytes)
     return reject(m, TPU_ERROR_RANGE, space << 8, address);
-  a->cycles = a->write ? TIME_WINDOW_WRITE : TIME_WINDOW_READ;
+  a->cycles = a->write ? TIME_WRITE : TIME_READ_MEMORY;
   for (unsigned i = 0; i < size; i++) { /* little-endian on any host */
     if (a->write)
       memory[address + i] = (uint8_t)(a->value >> (8 * i));
@@ -470,7 +470,9 @@ static tpu_status mmio(struct tpu_model *m, struct access *a, unsigned size) {
     return TPU_EINVAL;
   if (m->state.dead)
     return TPU_EFAULT;
-  a->cycles = TIME_REGISTER;
+  a->cycles = a->write ? TIME_WRITE : TIME_READ_REGISTER;
+  if (!a->write)
+    func_run_cycles(m, TIME_READ_BEFORE);
   if (a->offset < PEPLOS_TPU_SIZE) {
     ok = register_access(m, a, size);
     if (ok && a->write) /* its trace records leave when the cycle is run */

@@ -70,7 +70,7 @@ struct dma_segment {
   bool fill, error;
   uint8_t channel, slot; /* its command: place in the queue's flying[] */
   uint32_t src, dst, bytes, phase;
-  uint32_t src_beats, dst_beats;
+  uint32_t src_beats, move_cycles;
   uint64_t first_data, last_data; /* cycles in which the source delivers */
   uint8_t data[DMA_BURST_BYTES];
 };
@@ -122,6 +122,7 @@ struct queue {
 struct mxu {
   uint64_t take_at;    /* the loader can take the next command */
   uint64_t stream_end; /* last operand row so far */
+  uint64_t tile[2];    /* when the last tile and the one before it began to stream */
   uint32_t dtype;      /* of the last command */
 };
 

@@ -92,7 +92,7 @@ void func_abort(struct tpu_model *m, bool reset_registers) {
     q->waiting = q->halted = false;
   }
   s->vpu.running = false;
-  s->mxu.take_at = s->mxu.stream_end = 0;
+  memset(&s->mxu, 0, sizeof s->mxu);
   memset(s->sem, 0, sizeof s->sem);
   memset(&s->error, 0, sizeof s->error);
   s->intr_state = 0;

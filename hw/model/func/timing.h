@@ -12,11 +12,14 @@
 /* ---- front end ------------------------------------------------------------------------------------------
  */
 
-/* Register accesses take one cycle. Reads of a memory wait for its answer (no bank conflicts here). */
-#define TIME_REGISTER     1
-#define TIME_WINDOW_READ  3
-#define TIME_WINDOW_WRITE 1
-#define TIME_VPROG_READ   3
+/*
+ * A write is posted and costs one cycle. A read passes the register at the pins first, then a register
+ * answers at once, a memory a little later (no bank conflicts here).
+ */
+#define TIME_WRITE         1
+#define TIME_READ_BEFORE   1
+#define TIME_READ_REGISTER 1
+#define TIME_READ_MEMORY   3
 
 /* GO in cycle t: the head is looked at in t + TIME_GO. */
 #define TIME_GO 2
@@ -40,39 +43,42 @@
 #define DMA_PAGE_BYTES 4096
 /* Start to the end of the checks, beside a cycle for every count other than 1; then the channel takes the
  * next command. */
-#define TIME_DMA_CHECK 3
+#define TIME_DMA_CHECK 2
 /* End of the checks, or of the command before, to the first segment of a command. */
 #define TIME_DMA_LOAD 2
 /* Segment issued to the first beat, beside the HBM_LATENCY register; and the same for on-chip memories. */
-#define TIME_DMA_HBM_READ   5
+#define TIME_DMA_HBM_READ   3
 #define TIME_DMA_LOCAL_READ 5
 /* Last beat moved to completion: write response of HBM (20 cycles of the memory), or a local write. */
-#define TIME_DMA_HBM_DONE   25
-#define TIME_DMA_LOCAL_DONE 5
+#define TIME_DMA_HBM_DONE   24
+#define TIME_DMA_LOCAL_DONE 3
 /* Segments with on-chip (or without a) source between issue and the end of their move. */
 #define DMA_LOCAL_SEGMENTS 8
 
 /* ---- MXU --------------------------------------------------------------------------------------------------
  */
 
-/* Commands that the unit has taken and not completed: one streams, the loader is in the next. */
-#define MXU_COMMANDS 3
-/* Start to the first weight row, beside the DIM rows of a tile. */
-#define TIME_MXU_LOAD 6
-/* Last operand row to the last accumulator write: two cycles a row of the array, then skew and adder. */
-#define TIME_MXU_DRAIN(dim) (3 * (dim) + 8)
+/* Commands that the unit has taken and not completed. */
+#define MXU_COMMANDS 4
+/* Start to the first operand row: the loader's pipeline and the DIM rows of a tile. */
+#define TIME_MXU_LOAD(dim) ((dim) + 12)
+/* Last operand row to the last accumulator write. */
+#define TIME_MXU_DRAIN(dim) ((dim) + 1)
 /* A switch of the operand type lets the array run empty. */
-#define TIME_MXU_SWITCH(dim) (2 * (dim) + 4)
-/* A command without work. */
-#define TIME_MXU_EMPTY 4
+#define TIME_MXU_SWITCH(dim) (2 * (dim) + 1)
+/* Start of a command to the earliest start of the next: the sequencer. */
+#define TIME_MXU_NEXT 5
+/* A command without work: its time, and the time to the next start. */
+#define TIME_MXU_EMPTY      2
+#define TIME_MXU_EMPTY_NEXT 3
 
 /* ---- VPU --------------------------------------------------------------------------------------------------
  */
 
-/* Start to the first instruction: scalars from SMEM, program fetch. */
-#define TIME_VPU_SETUP 6
+/* Start to the first instruction. */
+#define TIME_VPU_SETUP 1
 /* Last effect to completion. */
-#define TIME_VPU_DONE 2
+#define TIME_VPU_DONE 1
 /* Instructions executed at a time; between slices other units' effects become visible. */
 #define VPU_SLICE 256
 

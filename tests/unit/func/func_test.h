@@ -35,6 +35,9 @@ bool expect_error(struct host *h, const char *what, struct host_error want);
 bool expect_no_error(struct host *h, const char *what);
 bool same_error(struct host_error a, struct host_error b);
 
+/* Writes are posted: a read sees all of them, other views of the device do after a read. Lets a read pass. */
+void settle(struct host *h);
+
 /* Free slots of a queue, and a semaphore's value. */
 uint32_t free_slots(struct host *h, uint32_t queue);
 uint32_t sem_value(struct host *h, uint32_t sem);

@@ -134,8 +134,10 @@ static void test_trace(void) {
                sizeof want / sizeof want[0]);
   h.api->trace_enable(h.model, false);
   host_write(&h, TPU_REG_TRACE_MARK, 1);
+  settle(&h);
   h.api->trace_enable(h.model, true);
   host_write(&h, TPU_REG_TRACE_MARK, 2);
+  settle(&h);
   const struct event mark = {TPU_EVENT_MARK, TPU_QUEUE_SCALAR, 2, 0};
   check_events(&h, "nothing while it is off", &mark, 1);
   close_model(&h, "trace");
@@ -177,6 +179,12 @@ static uint32_t intr(struct host *h) {
   return host_read(h, TPU_REG_INTR_STATE);
 }
 
+/* The line, when all writes have taken effect. */
+static bool line(struct host *h) {
+  settle(h);
+  return h->api->irq(h->model);
+}
+
 static tpu_stop advance(struct host *h, uint64_t cycles) {
   uint64_t ran = 0;
   tpu_stop reason = TPU_STOP_FAULT;
@@ -194,15 +202,15 @@ static void test_intr_done(void) {
   check(intr(&h) == 0, "a command without the flag sets nothing");
   host_write(&h, TPU_REG_INTR_ENABLE, TPU_REG_INTR_STATE_DONE_MASK);
   host_sync(&h, 2, &head);
-  check(advance(&h, LIMIT) == TPU_STOP_BLOCKED && !h.api->irq(h.model), "blocked: the line is low");
+  check(advance(&h, LIMIT) == TPU_STOP_BLOCKED && !line(&h), "blocked: the line is low");
   release(&h, 1);
   check(advance(&h, LIMIT) == TPU_STOP_IRQ && h.api->irq(h.model), "advance stops at the rising line");
   check(advance(&h, LIMIT) == TPU_STOP_IDLE, "and goes on to idle");
   check((intr(&h) & TPU_REG_INTR_STATE_DONE_MASK) != 0, "done is set");
   host_write(&h, TPU_REG_INTR_STATE, TPU_REG_INTR_STATE_ERROR_MASK);
-  check(h.api->irq(h.model), "clearing another bit does not clear done");
+  check(line(&h), "clearing another bit does not clear done");
   host_write(&h, TPU_REG_INTR_STATE, TPU_REG_INTR_STATE_DONE_MASK);
-  check(!h.api->irq(h.model) && (intr(&h) & TPU_REG_INTR_STATE_DONE_MASK) == 0, "writing one clears done");
+  check(!line(&h) && (intr(&h) & TPU_REG_INTR_STATE_DONE_MASK) == 0, "writing one clears done");
   close_model(&h, "done");
 }
 
@@ -213,9 +221,9 @@ static void test_intr_test(void) {
   open_model(&h, 0);
   for (uint32_t bit = 1; bit <= 8; bit <<= 1) {
     host_write(&h, TPU_REG_INTR_TEST, bit);
-    check(intr(&h) == (bit & latched) && !h.api->irq(h.model), "INTR_TEST 0x%x sets 0x%x", bit, intr(&h));
+    check(intr(&h) == (bit & latched) && !line(&h), "INTR_TEST 0x%x sets 0x%x", bit, intr(&h));
     host_write(&h, TPU_REG_INTR_ENABLE, bit);
-    check(h.api->irq(h.model) == ((bit & latched) != 0), "and with the enable bit the line");
+    check(line(&h) == ((bit & latched) != 0), "and with the enable bit the line");
     host_write(&h, TPU_REG_INTR_STATE, 0xf);
     host_write(&h, TPU_REG_INTR_ENABLE, 0);
   }
@@ -231,7 +239,7 @@ static void test_intr_error_blocked(void) {
   host_sync(&h, 1, &head);
   tpu_stop stop = advance(&h, LIMIT);
   check((stop == TPU_STOP_IRQ || stop == TPU_STOP_BLOCKED) && intr(&h) == TPU_REG_INTR_STATE_BLOCKED_MASK &&
-            h.api->irq(h.model),
+            line(&h),
         "blocked sets its interrupt");
   host_write(&h, TPU_REG_INTR_STATE, TPU_REG_INTR_STATE_BLOCKED_MASK);
   advance(&h, 100);
@@ -264,12 +272,13 @@ static void test_intr_space(void) {
     host_write(&h, TPU_REG_INTR_STATE, 0xf);
     host_write(&h, TPU_REG_INTR_ENABLE, TPU_REG_INTR_STATE_SPACE_MASK);
     release(&h, 1);
+    settle(&h);
     advance(&h, LIMIT);
-    check(h.api->irq(h.model), "two slots free: the line rises");
+    check(line(&h), "two slots free: the line rises");
     host_write(&h, TPU_REG_INTR_STATE, 0xf);
-    check(h.api->irq(h.model), "space is a level and cannot be cleared");
+    check(line(&h), "space is a level and cannot be cleared");
     host_write(&h, TPU_REG_INTR_SPACE, 0);
-    check(!h.api->irq(h.model), "threshold 0: off");
+    check(!line(&h), "threshold 0: off");
     host_write(&h, TPU_REG_INTR_ENABLE, 0);
     host_abort(&h, LIMIT);
   }

@@ -3,6 +3,7 @@
  * matmul: multiplies x and y of the data file and compares with ref.
  *
  *   matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] [--buffers N] [--type bf16|int8]
+ *          [--calls N]
  *
  * --type and M N K are what the data file was made with (tools/data/matmul_data.c); here they are checked.
  */
@@ -15,7 +16,8 @@
 #include <string.h>
 
 static const char usage[] =
-  "usage: matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] [--buffers N] [--type bf16|int8]\n";
+  "usage: matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] [--buffers N] [--type bf16|int8]\n"
+  "              [--calls N]\n";
 
 static bool parse(const char *text, long low, long high, int32_t *value)
 {
@@ -71,6 +73,8 @@ int main(int argc, char **argv)
       options.blocks.n = value;
     else if (strcmp(a, "--block-k") == 0)
       options.blocks.k = value;
+    else if (strcmp(a, "--calls") == 0)
+      options.calls = value;
     else if (buffers)
       options.blocks.buffers = (uint8_t)value;
     else {

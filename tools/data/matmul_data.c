@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
     } else if (!strcmp(a, "--dim")) o.dim = parse(v, 1, 256);
     else if (!strcmp(a, "--seed")) o.seed = parse(v, 0, 1 << 30);
     else if (!strcmp(a, "-o")) o.out = v;
-    else if (strncmp(a, "--b", 3)) die("unknown argument ", a); /* --block.., --buffers are the app's */
+    else if (strncmp(a, "--b", 3) && strcmp(a, "--calls")) die("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
   }
   if (sizes != 0 && sizes != 3) die("give all of M N K or none", "");
   if (!o.out) die("-o FILE is needed", "");

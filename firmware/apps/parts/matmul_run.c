@@ -100,7 +100,7 @@ int matmul_run(const struct matmul_options *options)
   const pl_dtype type = x.dtype == PL_INT8 ? PL_INT32 : PL_BF16;
   if (pl_alloc(PL_HBM, type, PL_SHAPE(x.shape[0], y.shape[1]), &o) != PL_OK)
     return fail(BOOT_EXIT_KERNEL);
-  for (int call = 0; call < 2; call++) {
+  for (int32_t call = 0; call < (options->calls != 0 ? options->calls : 2); call++) {
     if (kernel_matmul(x, y, o, &options->blocks) != PL_OK)
       return fail(BOOT_EXIT_KERNEL);
   }

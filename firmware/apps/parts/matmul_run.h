@@ -10,11 +10,12 @@
 struct matmul_options {
   int32_t m, n, k; /* expected shape, 0: whatever the file has */
   struct matmul_blocks blocks;
+  int32_t calls; /* how often, 0: twice */
 };
 
 /*
  * x [M,K], y [K,N] and, if it is there, ref [M,N] come from the data file. bf16 gives bf16, int8 gives
- * int32. Runs twice and reports the second call. Returns an exit status (boot.h).
+ * int32. Reports the last call. Returns an exit status (boot.h).
  */
 int matmul_run(const struct matmul_options *options);
 

@@ -205,7 +205,7 @@ static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
     return false;
   }
   c->semaphore[semaphore].waited += amount;
-  return pl_sync(c, &none, false, 0, 0, semaphore, amount);
+  return pl_sync(c, &none, 0, 0, semaphore, amount);
 }
 
 void pl_wait(const pl_copy_handle *copy) {
@@ -231,7 +231,7 @@ void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
     return;
   for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
     pl_depend(&deps, r, c->queue[r].issued);
-  if (!pl_sync(c, &deps, false, (uint32_t)semaphore, amount, -1, 0))
+  if (!pl_sync(c, &deps, (uint32_t)semaphore, amount, -1, 0))
     return;
   c->semaphore[semaphore].started += amount;
   c->semaphore[semaphore].queue = PL_NOBODY;

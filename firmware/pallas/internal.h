@@ -324,8 +324,8 @@ void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_
 bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket);
 /* Waits until every command is complete. */
 bool pl_drain(struct pl_context *c);
-/* Queues a SYNC command; interrupt: set INTR_STATE.done. */
-bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
+/* Queues a SYNC command that may signal (amount not 0) and may take an amount (wait_semaphore >= 0). */
+bool pl_sync(struct pl_context *c, const struct pl_deps *deps, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
 static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {

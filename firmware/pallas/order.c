@@ -36,6 +36,10 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
   }
 }
 
+static inline uint32_t read_ticket(const struct pl_context *c, uint32_t queue) {
+  return mmio_read32(c->sem.base + TPU_REG_SEM_VALUE(queue));
+}
+
 /* Blocked, and not only between the end of one command and the start of the next, which takes 4 cycles. */
 static bool is_blocked(const struct pl_context *c, uint32_t *status) {
   for (int i = 0; i < 8; i++) {
@@ -58,11 +62,12 @@ static bool sleep_until(struct pl_context *c, uint32_t wanted) {
       pl_device_error();
       return false;
     }
-    if (state & wanted) {
-      if (state & wanted & TPU_REG_INTR_STATE_DONE_MASK)
-        (void)!tpu_ctrl_intr_clear(&c->ctrl, TPU_REG_INTR_STATE_DONE_MASK);
+    if (state & TPU_REG_INTR_STATE_DONE_MASK) /* also an old one, which would keep WFI from sleeping */
+      (void)!tpu_ctrl_intr_clear(&c->ctrl, TPU_REG_INTR_STATE_DONE_MASK);
+    if (state & wanted)
       return true;
-    }
+    if (state & TPU_REG_INTR_STATE_DONE_MASK)
+      continue;
     if (state & TPU_REG_INTR_STATE_BLOCKED_MASK) {
       uint32_t status;
       (void)!tpu_ctrl_intr_clear(&c->ctrl, TPU_REG_INTR_STATE_BLOCKED_MASK);
@@ -215,11 +220,9 @@ bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *de
   return issue(c, q, deps, signals != 0 ? &extra : NULL, tag);
 }
 
-bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, uint32_t signal_semaphore,
+bool pl_sync(struct pl_context *c, const struct pl_deps *deps, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount) {
   struct extra extra = {.signal_amount = signal_amount};
-  if (interrupt)
-    extra.signals |= TPU_Q_SIGNALS_IRQ_MASK;
   if (signal_amount != 0)
     extra.signals |= TPU_Q_SIGNALS_EN1_MASK | signal_semaphore << TPU_Q_SIGNALS_SEM1_SHIFT;
   if (wait_semaphore >= 0) {
@@ -230,23 +233,26 @@ bool pl_sync(struct pl_context *c, const struct pl_deps *deps, bool interrupt, u
   return issue(c, &c->queue[TPU_QUEUE_SYNC], deps, &extra, PL_TAG(PL_TAG_SYNC, 0) + c->step);
 }
 
-static inline uint32_t read_ticket(const struct pl_context *c, uint32_t queue) {
-  return mmio_read32(c->sem.base + TPU_REG_SEM_VALUE(queue));
-}
-
-/* Sleeps until the last SYNC command, which has the interrupt flag, is complete. */
-static bool sleep_for_sync(struct pl_context *c, enum wait_cause cause) {
-  const uint32_t ticket = c->queue[TPU_QUEUE_SYNC].issued;
+/*
+ * Sleeps until ticket t of queue r is reached: a SYNC command waits for it and interrupts. The SYNC queue
+ * is in order, so what was queued there before is done then, too.
+ */
+static bool sleep_for_ticket(struct pl_context *c, uint32_t r, uint32_t ticket, enum wait_cause cause) {
+  struct pl_queue *const sync = &c->queue[TPU_QUEUE_SYNC];
+  const uint32_t standard = TPU_Q_SIGNALS_EN0_MASK | TPU_QUEUE_SYNC;
   bool ok = true;
+
+  if (sync->issued == sync->limit && !wait_for_room(c, sync))
+    return false;
   mark(c, TPU_MARK_WAIT_BEGIN, cause);
-  while (ok) {
-    const uint32_t value = read_ticket(c, TPU_QUEUE_SYNC);
-    if (pl_reached(value, ticket)) {
-      c->done[TPU_QUEUE_SYNC] = value;
-      break;
-    }
+  tpu_queue_put(sync->base, TPU_Q_WAIT_AMOUNT(0), ticket);
+  tpu_queue_put(sync->base, TPU_Q_WAITS, TPU_Q_WAITS_EN0_MASK | r);
+  tpu_queue_put(sync->base, TPU_Q_SIGNALS, standard | TPU_Q_SIGNALS_IRQ_MASK);
+  tpu_queue_go(sync->base, PL_TAG(PL_TAG_SYNC, 0) + c->step);
+  tpu_queue_put(sync->base, TPU_Q_SIGNALS, standard);
+  sync->issued++;
+  while (ok && (c->done[TPU_QUEUE_SYNC] = read_ticket(c, TPU_QUEUE_SYNC)) != sync->issued)
     ok = sleep_until(c, TPU_REG_INTR_STATE_DONE_MASK);
-  }
   mark(c, TPU_MARK_WAIT_END, cause);
   return ok;
 }
@@ -259,37 +265,36 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
   c->done[queue] = read_ticket(c, queue);
   if (pl_reached(c->done[queue], ticket))
     return true;
-  struct pl_deps deps = {0};
-  pl_depend(&deps, queue, ticket);
-  if (!pl_sync(c, &deps, true, 0, 0, -1, 0) || !sleep_for_sync(c, WAIT_TICKET))
+  if (!sleep_for_ticket(c, queue, ticket, WAIT_TICKET))
     return false;
   if (queue != TPU_QUEUE_SYNC)
     c->done[queue] = ticket;
   return true;
 }
 
-bool pl_drain(struct pl_context *c) {
-  struct pl_deps deps;
-  uint32_t status;
+/* The unfinished queue that is likely to end last; PL_NOBODY if all are done. */
+static uint32_t last_to_finish(struct pl_context *c) {
+  static const uint8_t order[PL_QUEUES] = {TPU_QUEUE_DMA3, TPU_QUEUE_VPU,  TPU_QUEUE_MXU, TPU_QUEUE_DMA2,
+                                           TPU_QUEUE_DMA1, TPU_QUEUE_DMA0, TPU_QUEUE_SYNC};
+  for (uint32_t i = 0; i < PL_QUEUES; i++) {
+    const uint32_t r = order[i];
+    if (c->done[r] != c->queue[r].issued)
+      return r;
+  }
+  return PL_NOBODY;
+}
 
-  if (c->status != PL_OK)
-    return false;
-  deps.mask = 0;
-  for (uint32_t r = 0; r < PL_QUEUES; r++) {
-    const uint32_t issued = c->queue[r].issued;
-    if (c->done[r] == issued)
-      continue;
-    c->done[r] = read_ticket(c, r);
-    if (c->done[r] != issued)
-      pl_depend(&deps, r, issued);
-  }
-  if (deps.mask != 0) {
-    if (!pl_sync(c, &deps, true, 0, 0, -1, 0) || !sleep_for_sync(c, WAIT_END))
+bool pl_drain(struct pl_context *c) {
+  uint32_t status, last;
+
+  /* Mostly the last write-back waits for all the rest, so that one wait is enough and then a look. */
+  while (c->status == PL_OK && (last = last_to_finish(c)) != PL_NOBODY)
+    if (!sleep_for_ticket(c, last, c->queue[last].issued, WAIT_END))
       return false;
-    for (uint32_t left = deps.mask, r = 0; left != 0; left >>= 1, r++)
-      if ((left & 1) && r != TPU_QUEUE_SYNC)
-        c->done[r] = deps.ticket[r];
-  }
+    else
+      for (uint32_t r = 0; r < PL_QUEUES; r++)
+        if (c->done[r] != c->queue[r].issued)
+          c->done[r] = read_ticket(c, r);
   (void)!tpu_ctrl_status(&c->ctrl, &status);
   if (status & TPU_REG_STATUS_ERROR_MASK) /* one that stopped no command, such as a bad access */
     pl_device_error();

@@ -71,7 +71,8 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
 
 /* Evaluates step k of an operand before step 0. */
 static void look_ahead(struct pl_context *c, struct pl_operand *op, uint32_t k) {
-  const bool changed = evaluate(op, &op->cursor->grid, op->rank);
+  const bool changed =
+      op->rank == 2 ? evaluate(op, &op->cursor->grid, 2) : evaluate(op, &op->cursor->grid, op->rank);
   const bool blocked = op->kind == PL_OPERAND_BLOCKED;
 
   if (c->status != PL_OK || (k > 0 && !changed))

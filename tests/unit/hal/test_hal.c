@@ -9,6 +9,7 @@
 #include "tpu_ctrl.h"
 #include "tpu_queue.h"
 #include "tpu_sem.h"
+#include "boot.h"
 #include "uart.h"
 
 #include <string.h>
@@ -329,7 +330,47 @@ static void test_counters(void) {
                                tpu_counters_read(&counters, 7, &set) == HAL_BAD_ARGUMENT);
 }
 
+/* Splits a copy of a line; the arguments joined by '|', or NULL. */
+static const char *split(const char *text, int max) {
+  static char line[128], joined[128];
+  char *argv[16];
+  snprintf(line, sizeof line, "%s", text);
+  int argc = boot_split_args(line, argv, max);
+  if (argc < 0)
+    return "error";
+  joined[0] = '\0';
+  for (int i = 0; i < argc; i++) {
+    strcat(joined, argv[i]);
+    strcat(joined, "|");
+  }
+  return argv[argc] == NULL ? joined : "no NULL at the end";
+}
+
+static void test_args(void) {
+  static const struct {
+    const char *line, *joined;
+    int max;
+  } cases[] = {
+      {"", "", 16},
+      {"   ", "", 16},
+      {"a", "a|", 16},
+      {"  matmul 512  --block\t128\n", "matmul|512|--block|128|", 16},
+      {"a 'b c' \"d e\"f", "a|b c|d ef|", 16},
+      {"a '' b", "a||b|", 16},
+      {"a\\ b \"c\\\"d\"", "a b|c\"d|", 16},
+      {"'a\\b'", "a\\b|", 16},
+      {"a 'b", "error", 16},
+      {"a b", "a|b|", 3},
+      {"a b c", "error", 3},
+  };
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const char *got = split(cases[i].line, cases[i].max);
+    check(strcmp(got, cases[i].joined) == 0, "arguments: %u (%s)", i, got);
+  }
+}
+
 int main(void) {
+  test_args();
   test_mock();
   test_uart();
   test_finisher();

@@ -336,8 +336,6 @@ module tpu_dma
     smem_sel = 1'b0;
     vmem_wr_valid_o = 1'b0;
     smem_wr_valid_o = 1'b0;
-    hbm_write_gnt = 1'b0;
-    local_write_gnt = 1'b0;
     if (hbm_write_valid || local_write_valid) begin
       vmem_wr_valid_o = (hbm_write_valid && !hbm_write.smem) || (local_write_valid && !local_write.smem);
       smem_wr_valid_o = (hbm_write_valid && hbm_write.smem) || (local_write_valid && local_write.smem);
@@ -349,10 +347,13 @@ module tpu_dma
         vmem_sel = local_write_valid && !local_write.smem;
         smem_sel = local_write_valid && local_write.smem;
       end
-      hbm_write_gnt = hbm_write_valid && (hbm_write.smem ? !smem_sel && smem_wr_gnt_i : !vmem_sel && vmem_wr_gnt_i);
-      local_write_gnt = local_write_valid && (local_write.smem ? smem_sel && smem_wr_gnt_i : vmem_sel && vmem_wr_gnt_i);
     end
   end
+  // In a block of their own: the grants depend on the choice through the memories' arbiters.
+  assign hbm_write_gnt =
+    hbm_write_valid && (hbm_write.smem ? !smem_sel && smem_wr_gnt_i : !vmem_sel && vmem_wr_gnt_i);
+  assign local_write_gnt =
+    local_write_valid && (local_write.smem ? smem_sel && smem_wr_gnt_i : vmem_sel && vmem_wr_gnt_i);
   always_comb begin
     vmem_wr_addr_o = '0;
     vmem_wr_wdata_o = '0;

@@ -54,6 +54,7 @@ module mxu_acc
   input  logic                       weight_rsp_valid_i,
   input  logic [VmemWordBytes*8-1:0] weight_rsp_data_i,
 
+  input  logic                       acc_stall_i,  // ACC takes no row in this cycle
   input  logic                       rd_valid_i,
   input  logic [AccW-1:0]            rd_row_i,
   output logic                       rd_gnt_o,
@@ -87,11 +88,13 @@ module mxu_acc
   assign cmd.mode_transpose_b = transpose_i;
   assign cmd.mode_accumulate  = accumulate_i;
 
-  logic mxu_valid, mxu_ready, mxu_accumulate, mxu_int8;
+  logic mxu_valid, mxu_ready, acc_ready, mxu_accumulate, mxu_int8;
   logic [AccW-1:0] mxu_row;
   logic [Dim-1:0] mxu_mask;
   logic [Dim*32-1:0] mxu_data;
   logic [47:0] unused_bytes;
+
+  assign mxu_ready = acc_ready & ~acc_stall_i;
 
   tpu_mxu u_mxu (
     .clk_i,
@@ -133,8 +136,8 @@ module mxu_acc
   tpu_acc u_acc (
     .clk_i,
     .rst_ni,
-    .mxu_valid_i     (mxu_valid),
-    .mxu_ready_o     (mxu_ready),
+    .mxu_valid_i     (mxu_valid & ~acc_stall_i),
+    .mxu_ready_o     (acc_ready),
     .mxu_row_i       (mxu_row),
     .mxu_accumulate_i(mxu_accumulate),
     .mxu_int8_i      (mxu_int8),

@@ -217,6 +217,7 @@ void test_random(Tb &t, int batches) {
       t.stalls.start = (int)t.below(200);
       t.stalls.done = (int)t.below(250);
     }
+    if (b % 3 == 2) t.stalls.acc = (int)t.below(200);
     t.stalls.banks = t.chance(100);
     if (b % 2) t.stalls.vpu = 1 + (int)t.below(120);
     std::vector<Command> batch;
@@ -423,6 +424,19 @@ void test_figures(Tb &t) {
       t.compare("figure");
       std::snprintf(name, sizeof name, "chained_%s", kind);
       std::snprintf(note, sizeof note, "200 commands, utilisation %.3f %%", 100 * use);
+      report(name, t, before, note);
+
+      // The same with bank conflicts between the two VMEM ports.
+      before = t.errors;
+      t.stalls.banks = true;
+      const uint64_t banked = t.run(std::vector<Command>(20, square(t, 128, 8 * d, 8 * d, bf16, tr)));
+      t.stalls = {};
+      const double banked_use = 20.0 * ideal / (double)banked;
+      if (banked_use < 0.99) t.fail("bank conflicts cost more than 1 %");
+      t.compare("figure");
+      std::snprintf(name, sizeof name, "banks_%s", kind);
+      std::snprintf(note, sizeof note, "20 commands, weights and operands in one VMEM: %.3f %%",
+                    100 * banked_use);
       report(name, t, before, note);
 
       // Short commands: the smallest M without a bubble. 16 / Dim tiles each, because with four

@@ -17,7 +17,7 @@
 
 // Chances in 256 per cycle that a handshake is refused or delayed.
 struct Stalls {
-  int stream = 0, weight = 0, start = 0, done = 0, vpu = 0;
+  int stream = 0, weight = 0, start = 0, done = 0, acc = 0, vpu = 0;
   bool banks = false;  // the two VMEM ports collide in banks
 };
 
@@ -83,6 +83,7 @@ class Tb {
     }
     dut.stream_gnt_i = stream_.gnt;
     dut.weight_gnt_i = weight_.gnt;
+    dut.acc_stall_i = chance(stalls.acc);
     respond(stream_, dut.stream_rsp_valid_i, dut.stream_rsp_data_i);
     respond(weight_, dut.weight_rsp_valid_i, dut.weight_rsp_data_i);
     if (stream_.v2 && strike(StreamBit)) dut.stream_rsp_data_i[0] ^= 1;

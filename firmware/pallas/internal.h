@@ -114,8 +114,8 @@ enum { PL_VECTOR_SOURCES = 2, PL_VECTOR_ADDRESSES = 8 };
 /* A vector operation whose shapes were checked and whose program is loaded. */
 struct pl_vector_record {
   const struct pl_view *source[PL_VECTOR_SOURCES];
-  uint32_t operation; /* key of the program; 0: empty */
-  uint32_t programs;  /* generation of the program memory it was loaded in */
+  uint8_t operation, sources; /* operation 0: empty */
+  uint32_t programs;          /* generation of the program memory it was loaded in */
   uint32_t entry;
   uint32_t loop[3], edge, rows, columns;
   uint8_t addresses;                    /* used address registers */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whole-ref vector operations: one command each. Shapes are checked and turned into loops, pitches and
- * strides once; a record of the result's view keeps them for the next time.
+ * strides once; a record of the result's view keeps them for the next time (vector_queue.c).
  */
 #include "vector.h"
 
@@ -143,72 +143,12 @@ static bool make_record(struct pl_context *c, struct pl_vector_record *r, const 
     describe_argmax(r, call, &p);
   else
     describe_elementwise(r, call, s, &p);
-  r->operation = call->operation;
+  r->operation = (uint8_t)call->operation;
+  r->sources = (uint8_t)call->sources;
   r->programs = pl_programs_generation;
   for (unsigned i = 0; i < PL_VECTOR_SOURCES; i++)
-    r->source[i] = i < call->sources ? call->view[1 + i] : NULL;
-  return true;
-}
-
-static void stage_record(const struct pl_context *c, const struct pl_queue *q,
-                         const struct pl_vector_record *r) {
-  tpu_queue_put(q->base, TPU_VPU_ENTRY, r->entry);
-  tpu_queue_put(q->base, TPU_VPU_LOOP(0), r->loop[0]);
-  tpu_queue_put(q->base, TPU_VPU_LOOP(1), r->loop[1]);
-  tpu_queue_put(q->base, TPU_VPU_EDGE, r->edge);
-  tpu_queue_put(q->base, TPU_VPU_VALID_ROWS, r->rows);
-  tpu_queue_put(q->base, TPU_VPU_VALID_COLS, r->columns);
-  tpu_queue_put(q->base, TPU_VPU_SCALAR(0), c->lanes);
-  tpu_queue_put(q->base, TPU_VPU_SCALAR(1), 24);
-  tpu_queue_put(q->base, TPU_VPU_SCALAR(2), 255);
-  for (unsigned i = 0; i < r->addresses; i++) {
-    tpu_queue_put(q->base, TPU_VPU_PITCH(i), (uint32_t)r->pitch[i]);
-    tpu_queue_put(q->base, TPU_VPU_STRIDE(3 * i), (uint32_t)r->stride[i][0]);
-    tpu_queue_put(q->base, TPU_VPU_STRIDE(3 * i + 1), (uint32_t)r->stride[i][1]);
-  }
-}
-
-static void queue_command(struct pl_context *c, const struct call *call, const struct pl_vector_record *r) {
-  struct pl_queue *q = &c->queue[TPU_QUEUE_VPU];
-  struct pl_view *const result = call->view[0];
-  struct pl_buffer *sources[PL_VECTOR_SOURCES];
-  struct pl_deps deps = {0};
-  uint32_t address[1 + PL_VECTOR_SOURCES];
-  bool in_place = false;
-
-  for (unsigned i = 0; i < call->sources; i++) {
-    sources[i] = call->view[1 + i]->buffer;
-    address[1 + i] = sources[i]->address + call->view[1 + i]->offset;
-    pl_read_deps(&deps, sources[i], TPU_QUEUE_VPU);
-    in_place = in_place || sources[i]->group == result->buffer->group;
-  }
-  if (result->space == PL_ACC && (result->flags & PL_VIEW_WHOLE) && !in_place)
-    result->buffer = result->buffer->next; /* a fresh accumulator, if there are two */
-  address[0] = result->buffer->address + result->offset;
-  pl_write_deps(&deps, result->buffer, TPU_QUEUE_VPU);
-
-  if (q->owner != r)
-    stage_record(c, q, r);
-  for (unsigned i = 0; i < r->addresses; i++)
-    tpu_queue_put(q->base, TPU_VPU_ADDR(i), address[r->operand[i]] + r->offset[i]);
-  if (call->operation == PL_OP_FILL)
-    tpu_queue_put(q->base, TPU_VPU_SCALAR(0), call->scalar);
-  q->owner = result->flags & PL_VIEW_POOLED ? NULL : r;
-  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_VECTOR, result->index) + c->step))
-    return;
-  for (unsigned i = 0; i < call->sources; i++)
-    pl_has_read(sources[i], q);
-  pl_has_written(c, result->buffer, q);
-  if (result->space == PL_ACC) /* a dot's third wait is for the vector unit, whatever it did */
-    pl_has_read(result->buffer, q);
-}
-
-static bool record_fits(const struct pl_vector_record *r, const struct call *call) {
-  if (r->operation != call->operation || r->programs != pl_programs_generation)
-    return false;
-  for (unsigned i = 0; i < call->sources; i++)
-    if (r->source[i] != call->view[1 + i] || (call->view[1 + i]->flags & PL_VIEW_POOLED))
-      return false;
+    r->source[i] =
+        i < call->sources && !(call->view[1 + i]->flags & PL_VIEW_POOLED) ? call->view[1 + i] : NULL;
   return true;
 }
 
@@ -226,12 +166,9 @@ static void run(struct pl_context *c, struct call *call, struct pl_signature *s)
   }
   if (r == NULL)
     r = &local;
-  if (r == &local || !record_fits(r, call)) {
-    c->queue[TPU_QUEUE_VPU].owner = NULL;
-    if (!make_record(c, r, call, s))
-      return;
-  }
-  queue_command(c, call, r);
+  c->queue[TPU_QUEUE_VPU].owner = NULL;
+  if (make_record(c, r, call, s))
+    pl_vector_queue(c, r, call->view, call->scalar);
 }
 
 /* Sources of an elementwise operation: the first has the result's shape, a second one may be narrower. */
@@ -263,6 +200,8 @@ static void elementwise(unsigned operation, pl_ref o, pl_ref a, const pl_ref *b)
   struct call call = {.operation = operation, .sources = b != NULL ? 2 : 1};
   struct pl_signature s = {0};
 
+  if (pl_vector_again(c, operation, o, a, b, 0))
+    return;
   call.view[0] = pl_use(c, o);
   call.view[1] = pl_use(c, a);
   if (b != NULL)
@@ -291,8 +230,10 @@ void pl_relu(pl_ref o, pl_ref x, pl_ref bias) {
 
 void pl_copy(pl_ref o, pl_ref x) {
   struct pl_context *c = pl_self();
-  struct pl_view *dst = pl_use(c, o), *src = pl_use(c, x);
 
+  if (pl_vector_again(c, PL_OP_COPY, o, x, NULL, 0))
+    return;
+  struct pl_view *dst = pl_use(c, o), *src = pl_use(c, x);
   if (dst == NULL || src == NULL)
     return;
   if ((dst->space == PL_VMEM || dst->space == PL_ACC) && (src->space == PL_VMEM || src->space == PL_ACC))
@@ -306,6 +247,8 @@ void pl_fill(pl_ref o, uint32_t value) {
   struct call call = {.operation = PL_OP_FILL, .scalar = value};
   struct pl_signature s = {0};
 
+  if (pl_vector_again(c, PL_OP_FILL, o, PL_NO_REF, NULL, value))
+    return;
   call.view[0] = pl_use(c, o);
   if (call.view[0] != NULL && check_ref(PL_OP_FILL, call.view[0], true, &call.plane[0]) == PL_OK)
     run(c, &call, &s);
@@ -316,6 +259,8 @@ void pl_argmax(pl_ref o, pl_ref x) {
   struct call call = {.operation = PL_OP_ARGMAX, .sources = 1};
   struct pl_signature s = {0};
 
+  if (pl_vector_again(c, PL_OP_ARGMAX, o, x, NULL, 0))
+    return;
   call.view[0] = pl_use(c, o);
   call.view[1] = pl_use(c, x);
   if (call.view[0] == NULL || call.view[1] == NULL)

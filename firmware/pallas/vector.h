@@ -55,4 +55,11 @@ bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct 
 /* Grows when the program memory is emptied: records of an older one are stale. */
 extern uint32_t pl_programs_generation;
 
+/* Queues the operation of a record; views: result, sources. */
+void pl_vector_queue(struct pl_context *c, const struct pl_vector_record *r, struct pl_view *const *views,
+                     uint32_t scalar);
+/* The same if the result's record is of this very operation and refs; false: it must be looked at anew. */
+bool pl_vector_again(struct pl_context *c, unsigned operation, pl_ref o, pl_ref a, const pl_ref *b,
+                     uint32_t scalar);
+
 #endif

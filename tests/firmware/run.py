@@ -85,7 +85,7 @@ def run_case(case, platform, folder):
     if case.get("other_abi"):
         elf = other_abi(elf, folder)
     out = folder / re.sub(r"\W+", "-", case["name"])
-    command = [ROOT / "tools/run/peplos-run", "--platform", platform, "--out", out, "--max-seconds", "60",
+    command = [ROOT / "tools/run/peplos-run", "--platform", platform, "--out", out, "--max-seconds", "20",
                "--progress", "0", elf, "--", *case.get("args", [])]
     # Apart, and then one after the other: the console comes through a file, and lines must not mix.
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -223,8 +223,17 @@ module tpu_frontend
     else if (fail != '0) halted_q <= halted_q | fail;
   end
 
+  // A queue whose engine reports a failed command starts nothing any more.
+  logic [Queues-1:0] failing;
+  always_comb begin
+    failing = '0;
+    if (eng_done_valid_i != '0) begin
+      for (int unsigned q = 0; q < Engines; q++) failing[q] = eng_done_valid_i[q] & (eng_done_code_i[q] != '0);
+    end
+  end
+
   assign ready = {1'b1, eng_ready_i};
-  assign ask = aborting ? '0 : head_valid & ready & ~started_full & ~halted_q & ~fail;
+  assign ask = aborting ? '0 : head_valid & ready & ~started_full & ~halted_q & ~failing;
   assign eng_start_o = start[Engines-1:0];
 
   // ---- semaphores ----
@@ -241,7 +250,7 @@ module tpu_frontend
   logic [1:0][2:0] look_queue;
   logic [1:0][5:0] look_sem, sig_sem;
   logic [1:0][31:0] sig_amount;
-  logic overflow, underflow;
+  logic sem_hold, overflow, underflow;
   logic [5:0] fault_sem;
   logic [31:0] fault_value;
 
@@ -261,6 +270,7 @@ module tpu_frontend
     .look_wait_o   (look_wait),
     .look_queue_o  (look_queue),
     .look_sem_o    (look_sem),
+    .hold_o        (sem_hold),
     .sig_valid_i   (sig_valid),
     .sig_sem_i     (sig_sem),
     .sig_amount_i  (sig_amount),
@@ -289,7 +299,7 @@ module tpu_frontend
   tpu_retire u_retire (
     .clk_i,
     .rst_ni,
-    .hold_i       (sem_op != SemNone),
+    .hold_i       (sem_hold),
     .aborting_i   (aborting),
     .done_valid_i ({flying[QSync], eng_done_valid_i}),
     .done_ready_o (eng_done_ready_o),

@@ -5,7 +5,7 @@
 //
 // One a cycle keeps the semaphore file at two adders; completions are tens of cycles apart even for
 // short transfers, so the round robin between queues is seldom used. `hold_i` stops delivery in a cycle
-// in which the scalar core works on a semaphore.
+// in which the semaphore file has other things to write.
 
 module tpu_retire
   import tpu_config_pkg::*;

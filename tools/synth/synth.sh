@@ -49,7 +49,13 @@ synth() {
   local dir=build/synth/$name start=$SECONDS
   mkdir -p "$dir"
   rm -f "$dir"/netlist.* "$dir"/stat.json
-  local sources=(hw/regs/gen/tpu_pkg.sv "hw/config/gen/$config/tpu_config_pkg.sv" "${@/#/rtl/}")
+  local sources=(hw/regs/gen/tpu_pkg.sv "hw/config/gen/$config/tpu_config_pkg.sv") source
+  for source; do
+    case $source in
+      hw/*) sources+=("$source") ;;  # generated
+      *) sources+=("rtl/$source") ;;
+    esac
+  done
   cat > "$dir/synth.ys" <<YS
 read_slang --threads 1 --ignore-assertions --top $top ${sources[*]}
 synth_ecp5 -top $top

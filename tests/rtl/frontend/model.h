@@ -124,7 +124,7 @@ class Model {
   }
   bool may_start(int q) const {
     const Queue& k = queue[q];
-    return !k.halted && !aborting && !k.waiting.empty() && k.started.size() < kStarted &&
+    return !k.halted && !(failed_ >> q & 1) && !aborting && !k.waiting.empty() && k.started.size() < kStarted &&
            first_missing(k.waiting.front()) < 0;
   }
 

@@ -174,8 +174,8 @@ struct Bench {
     model.blocked_ = top.blocked_o;
     check_state();
     const std::vector<Event> trace = read_trace();
-    check_starts(trace);
     const unsigned accepted = check_completions();
+    check_starts(trace);
     check_access();
     const bool rises = top.blocked_o && !blocked_before;
     blocked_before = top.blocked_o;
@@ -563,9 +563,9 @@ struct Bench {
 
   // Runs until an access is done; a task for the start of a phase.
   void perform(const Flavour& f, uint32_t offset, bool write, uint32_t value) {
-    while (busy) run(f);
+    while (busy && errors == 0) run(f);
     request(offset, write, value);
-    while (busy) run(f);
+    while (busy && errors == 0) run(f);
   }
 
   void phase(const Flavour& f, unsigned cycles) {

@@ -10,6 +10,7 @@
 //     (a cycle in which heads fight for a semaphore and one of them loses counts for nobody);
 //   - "waiting" only while a wait does not hold, and WAIT events that name the first such wait;
 //   - values, overflow and underflow of every cycle, by reading a random semaphore every cycle.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -75,6 +76,8 @@ struct Bench {
   uint64_t starts = 0, pairs = 0, waits = 0, overflows = 0, underflows = 0, merges = 0, contested = 0;
   unsigned latest = 0;
   bool lost = false;  // heads fought in this cycle
+  unsigned kept = 0;  // takes that wait for a write port
+  unsigned delivered = 0;
 
   explicit Bench(uint64_t seed) : random(seed) {}
 
@@ -189,8 +192,8 @@ struct Bench {
   };
 
   template <typename Refill>
-  unsigned run(const Cycle& c, Refill refill) {
-    top.sig_valid_i = c.signals;
+  unsigned run(Cycle c, Refill refill) {
+    top.sig_valid_i = 0;
     top.sig_huge_i = c.huge;
     put(&top.sig_sem_i, 0, 6, c.sem[0]);
     put(&top.sig_sem_i, 6, 6, c.sem[1]);
@@ -207,6 +210,16 @@ struct Bench {
     top.rd_valid_i = 1;
     top.rd_sem_i = look;
     top.eval();
+    // Signals are delivered only when they are not held, and do not change what is decided.
+    const unsigned held_start = top.start_o;
+    if (top.hold_o) {
+      c.signals = c.huge = 0;
+    } else {
+      top.sig_valid_i = c.signals;
+      top.eval();
+      if (top.start_o != held_start) fail("starts depend on signals", top.start_o, held_start);
+    }
+    delivered = c.signals;
 
     if (top.rd_value_o != value[look]) fail("value read", look, top.rd_value_o);
     const unsigned start = top.start_o;
@@ -236,13 +249,23 @@ struct Bench {
     return start;
   }
 
-  // Does a head that could start lose a semaphore to another, or to the scalar core, in this cycle?
+  unsigned take_count(const Head& h) const {
+    unsigned n = 0;
+    for (const Wait& w : h.wait) n += takes(w);
+    return n;
+  }
+
+  // Does a head that could start lose a semaphore or a write port to another, or to the scalar core?
   bool fight(unsigned start, unsigned ask, const Cycle& c) const {
+    const unsigned ports = c.op == kNone ? 2 : 1;
+    unsigned used = 0;
+    for (int q = 0; q < kQueues; ++q) used += (start >> q & 1) ? take_count(head[q]) : 0;
     for (int q = 0; q < kQueues; ++q) {
       if (!(ask >> q & 1) || (start >> q & 1) || first_missing(head[q]) >= 0) continue;
       for (const Wait& w : head[q].wait) {
-        if (takes(w) && c.op == kTake && c.op_sem == w.sem) return true;
+        if (takes(w) && c.op != kNone && c.op_sem == w.sem) return true;
       }
+      if (take_count(head[q]) != 0 && used + take_count(head[q]) > ports) return true;
       for (int o = 0; o < kQueues; ++o) {
         if ((start >> o & 1) && conflict(head[o], head[q])) return true;
       }
@@ -252,8 +275,11 @@ struct Bench {
 
   void check_starts(unsigned start, unsigned ask, const Cycle& c) {
     int count = 0, first = -1;
-    lost = fight(start, ask, c);
+    lost = kept != 0 || fight(start, ask, c);
     contested += lost;
+    if (kept != 0 && start != 0) fail("start while takes are being written", start);
+    for (int q = 0; q < kQueues; ++q) kept += (start >> q & 1) ? take_count(head[q]) : 0;
+    kept -= std::min(kept, c.op == kNone ? 2u : 1u);
     for (int q = 0; q < kQueues; ++q) {
       Head& h = head[q];
       if (!(ask >> q & 1)) {
@@ -494,22 +520,50 @@ bool lower_first(Bench& b) {
   return b.errors == 0;
 }
 
-// A signal and a take of one cycle are summed: a full counter takes both without an overflow.
+// The two signals of a command are summed before the overflow check: both or none.
 bool summed(Bench& b) {
   b.reset();
-  b.set_value(2, kCountMax);
-  Head heads[kQueues];
-  heads[4].wait[0] = Wait{true, true, 2, 7};
-  place(b, heads, 1u << 4);
+  b.set_value(2, kCountMax - 7);
   Bench::Cycle c;
-  c.ask = 1u << 4;
   c.signals = 3;
   c.sem[0] = c.sem[1] = 2;
   c.amount[0] = 3;
   c.amount[1] = 4;
-  const uint64_t before = b.overflows;
-  if (b.run(c, no_refill) != 1u << 4) return false;
-  return b.overflows == before && b.value[2] == kCountMax && b.errors == 0;
+  b.run(c, no_refill);
+  if (b.overflows != 0 || b.value[2] != kCountMax) return false;
+  b.set_value(2, kCountMax - 6);
+  b.run(c, no_refill);
+  return b.overflows == 1 && b.value[2] == kCountMax - 6 && b.errors == 0;
+}
+
+// A head that consumes all it can: everybody sees all its takes at once, also the scalar core, which
+// works on one of the semaphores in the next cycle.
+bool together(Bench& b) {
+  for (int op = 0; op < 3; ++op) {
+    for (int late = 0; late < kWaits; ++late) {
+      b.reset();
+      Head heads[kQueues];
+      for (int i = 0; i < kWaits; ++i) {
+        b.set_value(i, 10);
+        heads[5].wait[i] = Wait{true, true, unsigned(i), uint32_t(3 + i)};
+      }
+      place(b, heads, 1u << 5);
+      Bench::Cycle c;
+      c.ask = 1u << 5;
+      if (b.run(c, no_refill) != 1u << 5) return false;
+      c.op = Op(op);
+      c.op_sem = unsigned(late);
+      c.op_data = 2;
+      b.run(c, no_refill);
+      c.op = kNone;
+      for (int i = 0; i < 40; ++i) b.run(c, no_refill);  // reads them all
+      for (int i = 0; i < kWaits; ++i) {
+        const uint32_t want = uint32_t(10 - 3 - i) + (i == late ? (op == kSignal ? 2 : op == kTake ? -2 : 0) : 0);
+        if (b.value[i] != want) return false;
+      }
+    }
+  }
+  return b.errors == 0;
 }
 
 int report(const char* name, const std::string& variant, bool good) {
@@ -530,7 +584,8 @@ int main(int argc, char** argv) {
   failed += report("seven heads start within 4 cycles", variant, release_all(b, false));
   failed += report("seven consuming heads start within 4 cycles", variant, release_all(b, true));
   failed += report("the lower queue goes first", variant, lower_first(b));
-  failed += report("takes and signals of a cycle are summed", variant, summed(b));
+  failed += report("signals of a command are summed", variant, summed(b));
+  failed += report("takes of a command happen together", variant, together(b));
   b.reset();
   while (b.cycle < cycles && b.errors == 0) phase(b, 200 + b.random.below(1000));
   std::printf("seed %llu: %llu cycles, %llu starts (%llu pairs), %llu waits, %llu overflows, %llu underflows, "

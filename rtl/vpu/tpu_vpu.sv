@@ -259,7 +259,19 @@ module tpu_vpu
   );
 
   // -----------------------------------------------------------------------------------------------
-  // Registers and pipes.
+  // Registers and pipes. Each pipe has a clock that stands still while it has nothing to do.
+
+  logic ld_busy, alu_busy, red_busy, st_busy_any;
+  logic clk_ld, clk_alu, clk_red, clk_st;
+
+  tpu_vpu_clock_gate u_clock_ld (.clk_i, .en_i(~rst_ni | flush | ld_new | ld_busy), .clk_o(clk_ld));
+  tpu_vpu_clock_gate u_clock_alu (
+    .clk_i, .en_i(~rst_ni | flush | alu_new | alu_busy), .clk_o(clk_alu)
+  );
+  tpu_vpu_clock_gate u_clock_red (
+    .clk_i, .en_i(~rst_ni | flush | red_new | red_busy), .clk_o(clk_red)
+  );
+  tpu_vpu_clock_gate u_clock_st (.clk_i, .en_i(~rst_ni | flush | st_new | st_busy_any), .clk_o(clk_st));
 
   logic  alu_a, alu_b, alu_c, red_a, red_a_gnt, st_a, st_a_gnt;
   vreg_t alu_a_vreg, alu_b_vreg, alu_c_vreg, red_a_vreg, st_a_vreg;
@@ -287,7 +299,7 @@ module tpu_vpu
   );
 
   tpu_vpu_alu u_alu (
-    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(alu_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk_alu), .rst_ni, .flush_i(flush), .busy_o(alu_busy), .new_i(alu_new), .new_slot_i(new_slot), .ins_i(ins),
     .slot_o(alu_slot), .sub_o(alu_sub), .ok_i(alu_ok),
     .rd_o(alu_rd), .rd_slot_o(alu_rd_slot), .rd_sub_o(alu_rd_sub),
     .wr_o(alu_wr), .wr_slot_o(alu_wr_slot), .wr_sub_o(alu_wr_sub),
@@ -298,7 +310,7 @@ module tpu_vpu
   );
 
   tpu_vpu_red u_red (
-    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(red_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk_red), .rst_ni, .flush_i(flush), .busy_o(red_busy), .new_i(red_new), .new_slot_i(new_slot), .ins_i(ins),
     .slot_o(red_slot), .sub_o(red_sub), .ok_i(red_ok), .rd_o(red_rd), .wr_ok_i(red_wr_ok),
     .wr_o(red_wr), .wr_slot_o(red_wr_slot), .wr_sub_o(red_wr_sub),
     .a_o(red_a), .a_vreg_o(red_a_vreg), .a_gnt_i(red_a_gnt), .a_data_i(red_a_data),
@@ -313,7 +325,7 @@ module tpu_vpu
   logic                ld_stall, st_stall;
 
   tpu_vpu_ld u_ld (
-    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(ld_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk_ld), .rst_ni, .flush_i(flush), .busy_o(ld_busy), .new_i(ld_new), .new_slot_i(new_slot), .ins_i(ins),
     .addr_i(ins_addr[0]), .pitch_i(ins_pitch), .bytes_i(ins_bytes), .todo_o(ld_todo),
     .end_o(ld_end), .st_busy_i(st_busy), .st_end_i(st_end_mask),
     .q_valid_o(q_valid), .q_older_o(q_older), .q_acc_o(q_acc), .q_addr_o(q_addr),
@@ -328,7 +340,7 @@ module tpu_vpu
   );
 
   tpu_vpu_st u_st (
-    .clk_i(clk), .rst_ni, .flush_i(flush), .new_i(st_new), .new_slot_i(new_slot), .ins_i(ins),
+    .clk_i(clk_st), .rst_ni, .flush_i(flush), .busy_o(st_busy_any), .new_i(st_new), .new_slot_i(new_slot), .ins_i(ins),
     .addr_i(ins_addr), .bytes_i(ins_bytes), .ld_todo_i(ld_todo), .ld_end_i(ld_end),
     .q_valid_i(q_valid), .q_older_i(q_older), .q_acc_i(q_acc), .q_addr_i(q_addr),
     .q_mask_i(q_mask), .q_hit_o(q_hit),

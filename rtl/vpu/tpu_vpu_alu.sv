@@ -23,6 +23,7 @@ module tpu_vpu_alu
   input  logic  clk_i,
   input  logic  rst_ni,
   input  logic  flush_i,
+  output logic  busy_o,         // needs its clock
 
   input  logic  new_i,          // take ins_i into new_slot_i
   input  slot_t new_slot_i,
@@ -142,6 +143,7 @@ module tpu_vpu_alu
     if (v_q[5]) vd6_q <= vd5_q;
   end
 
+  assign busy_o    = (todo_q != '0) | (v_q != '0);
   assign a_o       = go & ins0.rd_a;
   assign a_vreg_o  = ins0.va;
   assign b_o       = v_q[1] & i1_q.rd_b;
@@ -181,36 +183,56 @@ module tpu_vpu_alu
 
   always_ff @(posedge clk_i) begin
     if (v_q[3]) begin : x1
-      row_t a, b, r;
+      row_t a, b, r, t;
+      logic k, rest;
       a = a_data_i;
       b = b_data_i;
       if (!i3_q.rd_a) row_splat(i3_q.sa, a);
       if (!i3_q.rd_b) row_splat(i3_q.sb, b);
-      r = a;
-      case (i3_q.op) inside
-        TPU_VOP_IOTA_LANE: row_iota(i3_q.sa, r);
-        TPU_VOP_IOTA_SUB: row_splat(i3_q.sa + 32'(id_q[3][2:0]), r);
-        TPU_VOP_SELM: begin
-          row_merge((rows_t'(id_q[3][2:0]) < i3_q.nrow) ? i3_q.ncol : '0, a, b, r);
-        end
-        TPU_VOP_FMUL, TPU_VOP_FMA, TPU_VOP_IMUL: begin
-          row_mul({32{i3_q.op == TPU_VOP_IMUL}}, a, b, r);
-        end
-        [TPU_VOP_FMIN : TPU_VOP_FLE], [TPU_VOP_IMIN : TPU_VOP_ILTU]: begin
-          row_compare(cmp_of(i3_q.op), a, b, r);
-        end
-        TPU_VOP_IADD, TPU_VOP_ISUB: row_iadd({32{i3_q.op == TPU_VOP_ISUB}}, a, b, r);
-        [TPU_VOP_AND : TPU_VOP_XOR]: begin
-          row_logic({32{i3_q.op != TPU_VOP_XOR}}, {32{i3_q.op != TPU_VOP_AND}}, a, b, r);
-        end
-        [TPU_VOP_SHL : TPU_VOP_SAR]: begin
-          row_shift({32{i3_q.op == TPU_VOP_SHL}}, {32{i3_q.op == TPU_VOP_SAR}}, a, b, r);
-        end
-        TPU_VOP_I2F: row_i2f(a, r);
-        TPU_VOP_F2I_RNE, TPU_VOP_F2I_RTZ: row_f2i({32{i3_q.op == TPU_VOP_F2I_RTZ}}, a, r);
-        TPU_VOP_F2BF: row_f2bf(a, r);
-        default: ;
-      endcase
+      r    = '0;
+      rest = 1'b1;
+      k = i3_q.op inside {TPU_VOP_FMUL, TPU_VOP_FMA, TPU_VOP_IMUL};
+      if (Always || k) begin
+        row_mul({32{i3_q.op == TPU_VOP_IMUL}}, a, b, t);
+        row_or(k, t, r, r);
+      end
+      rest = rest & ~k;
+      k = i3_q.op inside {[TPU_VOP_FMIN : TPU_VOP_FLE], [TPU_VOP_IMIN : TPU_VOP_ILTU]};
+      if (Always || k) begin
+        row_compare(cmp_of(i3_q.op), a, b, t);
+        row_or(k, t, r, r);
+      end
+      rest = rest & ~k;
+      k = i3_q.op inside {[TPU_VOP_SHL : TPU_VOP_SAR]};
+      if (Always || k) begin
+        row_shift({32{i3_q.op == TPU_VOP_SHL}}, {32{i3_q.op == TPU_VOP_SAR}}, a, b, t);
+        row_or(k, t, r, r);
+      end
+      rest = rest & ~k;
+      k = i3_q.op inside {TPU_VOP_F2I_RNE, TPU_VOP_F2I_RTZ};
+      if (Always || k) begin
+        row_f2i({32{i3_q.op == TPU_VOP_F2I_RTZ}}, a, t);
+        row_or(k, t, r, r);
+      end
+      rest = rest & ~k;
+      // What has no shifter or multiplier may sit behind a multiplexer.
+      if (Always || rest) begin
+        case (i3_q.op) inside
+          TPU_VOP_IOTA_LANE: row_iota(i3_q.sa, t);
+          TPU_VOP_IOTA_SUB: row_splat(i3_q.sa + 32'(id_q[3][2:0]), t);
+          TPU_VOP_SELM: begin
+            row_merge((rows_t'(id_q[3][2:0]) < i3_q.nrow) ? i3_q.ncol : '0, a, b, t);
+          end
+          TPU_VOP_IADD, TPU_VOP_ISUB: row_iadd({32{i3_q.op == TPU_VOP_ISUB}}, a, b, t);
+          [TPU_VOP_AND : TPU_VOP_XOR]: begin
+            row_logic({32{i3_q.op != TPU_VOP_XOR}}, {32{i3_q.op != TPU_VOP_AND}}, a, b, t);
+          end
+          TPU_VOP_I2F: row_i2f(a, t);
+          TPU_VOP_F2BF: row_f2bf(a, t);
+          default: t = a;
+        endcase
+        row_or(rest, t, r, r);
+      end
       r4_q <= r;
       if (i3_q.op inside {TPU_VOP_FADD, TPU_VOP_FSUB, TPU_VOP_SEL}) b4_q <= b;
     end
@@ -223,8 +245,9 @@ module tpu_vpu_alu
 
   always_ff @(posedge clk_i) begin
     if (v_q[4]) begin : x2
-      row_t c, s, f;
-      s = r4_q;
+      row_t c, s, f, t;
+      logic add;
+      add = is_add(i4_q.op);
       if (i4_q.op inside {TPU_VOP_FMA, TPU_VOP_SEL}) begin
         c = c_data_i;
         if (!i4_q.rd_c) row_splat(i4_q.sc, c);
@@ -232,11 +255,16 @@ module tpu_vpu_alu
         c = b4_q;
         if (i4_q.op == TPU_VOP_FSUB) row_flip(b4_q, 32'h8000_0000, c);
       end
-      if (is_add(i4_q.op)) begin
-        row_add_align(r4_q, c, s, f);
+      s = '0;
+      if (Always || !add) begin
+        t = r4_q;
+        if (i4_q.op == TPU_VOP_SEL) row_select(c, r4_q, b4_q, t);
+        row_or(!add, t, s, s);
+      end
+      if (Always || add) begin
+        row_add_align(r4_q, c, t, f);
         f5_q <= f;
-      end else if (i4_q.op == TPU_VOP_SEL) begin
-        row_select(c, r4_q, b4_q, s);
+        row_or(add, t, s, s);
       end
       s5_q <= s;
     end

@@ -3,6 +3,9 @@
 // Arithmetic of one lane, in the mask style of tpu_fp_pkg (read its head first): add in two halves,
 // compare and min/max for floats and integers in one comparator, argmax, shifts, conversions.
 //
+// Steps of a normalisation are selections between t and t shifted by a constant: synthesis tries to
+// share shifters, one pair after the other, and a step that looks like one costs it minutes.
+//
 // The rules are those of docs/contract.md, section 7. Selectors that choose between the operations
 // of one function are masks too; they are the same for all lanes, so they cost nothing per lane in
 // simulation and one multiplexer input in hardware.
@@ -46,21 +49,21 @@ package tpu_vpu_fp_pkg;
     ex = flags & 32'hff;
     e  = ex + 32'd1;
     t  = sum;
-    g  = msk((t >> 12) == 32'd0) & 32'd16;
-    t  = t << g[4:0];
-    e  = e - g;
-    g  = msk((t >> 20) == 32'd0) & 32'd8;
-    t  = t << g[4:0];
-    e  = e - g;
-    g  = msk((t >> 24) == 32'd0) & 32'd4;
-    t  = t << g[4:0];
-    e  = e - g;
-    g  = msk((t >> 26) == 32'd0) & 32'd2;
-    t  = t << g[4:0];
-    e  = e - g;
-    g  = msk((t >> 27) == 32'd0) & 32'd1;
-    t  = t << g[4:0];
-    e  = e - g;
+    g  = msk((t >> 12) == 32'd0);
+    t  = sel(g, t << 16, t);
+    e  = e - (g & 32'd16);
+    g  = msk((t >> 20) == 32'd0);
+    t  = sel(g, t << 8, t);
+    e  = e - (g & 32'd8);
+    g  = msk((t >> 24) == 32'd0);
+    t  = sel(g, t << 4, t);
+    e  = e - (g & 32'd4);
+    g  = msk((t >> 26) == 32'd0);
+    t  = sel(g, t << 2, t);
+    e  = e - (g & 32'd2);
+    g  = msk((t >> 27) == 32'd0);
+    t  = sel(g, t << 1, t);
+    e  = e - (g & 32'd1);
     r  = f32_round(t, e);
     r  = sel(msk(ex == 32'hff), F32Inf, r) | ((flags << 23) & F32Sign);
     r  = sel(msk(sum == 32'd0) | msk(ex == 32'd0), (flags << 22) & F32Sign, r);
@@ -89,9 +92,9 @@ package tpu_vpu_fp_pkg;
     lo   = p00 + ((mid & 32'hfff) << 12);
     hi   = p11 + (mid >> 12) + (lo >> 24);
     t    = (hi << 4) | ((lo >> 20) & 32'hf) | (msk((lo & 32'hf_ffff) != 32'd0) & 32'd1);
-    g    = msk((t >> 27) == 32'd0) & 32'd1;
-    t    = t << g[4:0];
-    e    = (ea + eb) - (32'd126 + g);
+    g    = msk((t >> 27) == 32'd0);
+    t    = sel(g, t << 1, t);
+    e    = (ea + eb) - (32'd126 + (g & 32'd1));
     r    = f32_round(t, e);
     r    = sel(msk($signed(e) > 32'sd254), F32Inf, r);
     zero = msk(ea == 32'd0) | msk(eb == 32'd0);
@@ -184,21 +187,21 @@ package tpu_vpu_fp_pkg;
     s = msk(a[31]);
     t = (a ^ s) - s;
     e = 32'd158;
-    g = msk((t >> 16) == 32'd0) & 32'd16;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 24) == 32'd0) & 32'd8;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 28) == 32'd0) & 32'd4;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 30) == 32'd0) & 32'd2;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 31) == 32'd0) & 32'd1;
-    t = t << g[4:0];
-    e = e - g;
+    g  = msk((t >> 16) == 32'd0);
+    t  = sel(g, t << 16, t);
+    e  = e - (g & 32'd16);
+    g  = msk((t >> 24) == 32'd0);
+    t  = sel(g, t << 8, t);
+    e  = e - (g & 32'd8);
+    g  = msk((t >> 28) == 32'd0);
+    t  = sel(g, t << 4, t);
+    e  = e - (g & 32'd4);
+    g  = msk((t >> 30) == 32'd0);
+    t  = sel(g, t << 2, t);
+    e  = e - (g & 32'd2);
+    g  = msk((t >> 31) == 32'd0);
+    t  = sel(g, t << 1, t);
+    e  = e - (g & 32'd1);
     t = (t >> 4) | (msk((t & 32'hf) != 32'd0) & 32'd1);
     return (f32_round(t, e) | (s & F32Sign)) & msk(a != 32'd0);
   endfunction
@@ -209,15 +212,15 @@ package tpu_vpu_fp_pkg;
     s = msk(a[31]);
     t = (a ^ s) - s;
     e = 32'd134;
-    g = msk((t >> 4) == 32'd0) & 32'd4;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 6) == 32'd0) & 32'd2;
-    t = t << g[4:0];
-    e = e - g;
-    g = msk((t >> 7) == 32'd0) & 32'd1;
-    t = t << g[4:0];
-    e = e - g;
+    g  = msk((t >> 4) == 32'd0);
+    t  = sel(g, t << 4, t);
+    e  = e - (g & 32'd4);
+    g  = msk((t >> 6) == 32'd0);
+    t  = sel(g, t << 2, t);
+    e  = e - (g & 32'd2);
+    g  = msk((t >> 7) == 32'd0);
+    t  = sel(g, t << 1, t);
+    e  = e - (g & 32'd1);
     return ((e << 23) | ((t & 32'h7f) << 16) | (s & F32Sign)) & msk(a != 32'd0);
   endfunction
 

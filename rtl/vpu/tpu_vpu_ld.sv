@@ -19,6 +19,7 @@ module tpu_vpu_ld
   input  logic                               clk_i,
   input  logic                               rst_ni,
   input  logic                               flush_i,
+  output logic                               busy_o,       // needs its clock
 
   input  logic                               new_i,        // take ins_i into new_slot_i
   input  slot_t                              new_slot_i,
@@ -253,6 +254,7 @@ module tpu_vpu_ld
   assign data_here = ~accessed | (&(landed | ~(head_wide ? '1 : Words'(1))));
   assign take      = (notes_q != '0) & data_here & (~hold_q | wr_o);
 
+  assign busy_o     = (todo_q != '0) | (notes_q != '0) | hold_q;
   assign slot_o     = slot_q;
   assign sub_o      = sub_q;
   assign wr_valid_o = hold_q & ok_i;

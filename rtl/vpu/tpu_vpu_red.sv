@@ -24,6 +24,7 @@ module tpu_vpu_red
   input  logic  clk_i,
   input  logic  rst_ni,
   input  logic  flush_i,
+  output logic  busy_o,        // needs its clock
 
   input  logic  new_i,         // take ins_i into new_slot_i
   input  slot_t new_slot_i,
@@ -78,6 +79,7 @@ module tpu_vpu_red
   logic             go, ready, in_flight, wr_fire;
   red_t             ins0;
 
+  assign busy_o   = (todo_q != '0) | (rows_q != '0) | in_flight;
   assign slot_o   = slot_q;
   assign sub_o    = sub_q;
   assign ins0     = ins_q[slot_q];
@@ -212,7 +214,7 @@ module tpu_vpu_red
 
   always_ff @(posedge clk_i) begin
     if (v2_q | op_en) begin : operate
-      row_t x, l, r, k, li, ri, s, f, neutral;
+      row_t x, l, r, k, li, ri, s, f, t, neutral;
       // The arriving row, its masked lanes replaced.
       x = a_data_i;
       if (!i2_q.rd_a) row_splat(i2_q.sa, x);
@@ -257,16 +259,20 @@ module tpu_vpu_red
             row_splat({29'd0, sub2_q}, ri);
           end
           row_arg_wins({32{~int_op}}, l, li, r, ri, k);
-          row_pick(k, r, l, s);
           row_index(k, ri, li, f);
           si_q <= f;
-        end else if (fsum) begin
-          row_add_align(l, r, s, f);
+        end
+        s = '0;
+        if (Always || fsum) begin
+          row_add_align(l, r, t, f);
           f_q <= f;
-        end else if (op_q[2:0] == 3'd4) begin
-          row_iadd(32'd0, l, r, s);
-        end else begin
-          row_compare(minmax(~int_op, op_q[1]), l, r, s);
+          row_or(fsum, t, s, s);
+        end
+        if (Always || !fsum) begin
+          if (arg) row_pick(k, r, l, t);
+          else if (op_q[2:0] == 3'd4) row_iadd(32'd0, l, r, t);
+          else row_compare(minmax(~int_op, op_q[1]), l, r, t);
+          row_or(!fsum, t, s, s);
         end
         s_q <= s;
       end

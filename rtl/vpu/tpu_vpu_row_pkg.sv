@@ -13,6 +13,23 @@ package tpu_vpu_row_pkg;
   import tpu_vpu_pkg::*;
   import tpu_vpu_fp_pkg::*;
 
+  // In simulation an operation is computed only where it is needed. For synthesis all are computed
+  // and gated (row_or): a multiplexer behind every operator would have the synthesiser look for pairs
+  // of operators to share for an hour, and find none. So: if (Always || k) op, row_or.
+`ifdef SYNTHESIS
+  localparam bit Always = 1'b1;
+`else
+  localparam bit Always = 1'b0;
+`endif
+
+  // a | t if k, else a.
+  function automatic void row_or(input logic k, input row_t t, input row_t a, output row_t r);
+    /* verilator no_inline_task */
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      r[l*32+:32] = a[l*32+:32] | (t[l*32+:32] & {32{k}});
+    end
+  endfunction
+
   function automatic void row_splat(input logic [31:0] x, output row_t r);
     /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = x;

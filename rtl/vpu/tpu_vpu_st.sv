@@ -20,6 +20,7 @@ module tpu_vpu_st
   input  logic                               clk_i,
   input  logic                               rst_ni,
   input  logic                               flush_i,
+  output logic                               busy_o,       // needs its clock
 
   input  logic                               new_i,        // take ins_i into new_slot_i
   input  slot_t                              new_slot_i,
@@ -150,6 +151,7 @@ module tpu_vpu_st
   logic  ready, go, last;
   logic [$clog2(Depth):0] rows_q;             // rows read and not yet written
 
+  assign busy_o   = (todo_q != '0) | (rows_q != '0);
   assign slot_o   = slot_q;
   assign sub_o    = sub_q;
   assign ins0     = ins_q[slot_q];
@@ -215,7 +217,7 @@ module tpu_vpu_st
 
   always_ff @(posedge clk_i) begin
     if (v2_q) begin : convert
-      row_t                 x;
+      row_t                 x, whole;
       line_t                line;
       logic [Lanes*16-1:0]  half;
       logic [Lanes*8-1:0]   quarter;
@@ -240,8 +242,13 @@ module tpu_vpu_st
           line = {(LineBits / (Lanes * 16)) {half}};
         end
         default: begin
-          if (!i2_q.itype) row_f2i(32'd0, x, x);
-          row_clamp8({32{i2_q.dtype == TPU_VMEM_DTYPE_UINT8}}, x, x);
+          whole = '0;
+          row_or(i2_q.itype, x, whole, whole);
+          if (Always || !i2_q.itype) begin
+            row_f2i(32'd0, x, x);
+            row_or(!i2_q.itype, x, whole, whole);
+          end
+          row_clamp8({32{i2_q.dtype == TPU_VMEM_DTYPE_UINT8}}, whole, x);
           row_pack8(x, quarter);
           line = {(LineBits / (Lanes * 8)) {quarter}};
         end

@@ -65,51 +65,46 @@ module tpu_vpu_vreg
     return 8'(on) << sub;
   endfunction
 
-  // The register number at its bank's place.
-  function automatic logic [39:0] place(input logic on, input vreg_t v, input sub_t sub);
-    return {35'd0, v & {5{on}}} << (6'(sub) * 6'd5);
-  endfunction
-
-  logic [7:0] rd_alu, rd_red, rd_all, wr_alu, wr_red, wr_ld, wr_all;
-  logic [7:0][4:0] raddr, waddr;
+  logic [7:0] rd_a, rd_b, rd_c, rd_red, rd_st, rd_alu, rd_all, wr_alu, wr_red, wr_all;
   row_t data_q[8];
 
-  assign rd_alu = bank(alu_a_i, alu_a_sub_i) | bank(alu_b_i, alu_b_sub_i)
-      | bank(alu_c_i, alu_c_sub_i);
+  assign rd_a = bank(alu_a_i, alu_a_sub_i);
+  assign rd_b = bank(alu_b_i, alu_b_sub_i);
+  assign rd_c = bank(alu_c_i, alu_c_sub_i);
+  assign rd_alu = rd_a | rd_b | rd_c;
   assign red_gnt_o = ~rd_alu[red_sub_i];
-  assign rd_red = rd_alu | bank(red_i & red_gnt_o, red_sub_i);
-  assign st_gnt_o = ~rd_red[st_sub_i];
-  assign rd_all = rd_red | bank(st_i & st_gnt_o, st_sub_i);
-  assign raddr = place(alu_a_i, alu_a_vreg_i, alu_a_sub_i)
-      | place(alu_b_i, alu_b_vreg_i, alu_b_sub_i)
-      | place(alu_c_i, alu_c_vreg_i, alu_c_sub_i)
-      | place(red_i & red_gnt_o, red_vreg_i, red_sub_i)
-      | place(st_i & st_gnt_o, st_vreg_i, st_sub_i);
+  assign rd_red = bank(red_i & red_gnt_o, red_sub_i);
+  assign st_gnt_o = ~(rd_alu[st_sub_i] | rd_red[st_sub_i]);
+  assign rd_st = bank(st_i & st_gnt_o, st_sub_i);
+  assign rd_all = rd_alu | rd_red | rd_st;
 
   assign wr_alu = bank(alu_wr_i, alu_wr_sub_i);
   assign red_wr_gnt_o = ~wr_alu[red_wr_sub_i];
   assign wr_red = bank(red_wr_i & red_wr_gnt_o, red_wr_sub_i);
   assign ld_wr_gnt_o = ~(wr_alu[ld_wr_sub_i] | wr_red[ld_wr_sub_i]);
-  assign wr_ld = bank(ld_wr_i & ld_wr_gnt_o, ld_wr_sub_i);
-  assign wr_all = wr_alu | wr_red | wr_ld;
-  assign waddr = place(alu_wr_i, alu_wr_vreg_i, alu_wr_sub_i)
-      | place(red_wr_i & red_wr_gnt_o, red_wr_vreg_i, red_wr_sub_i)
-      | place(ld_wr_i & ld_wr_gnt_o, ld_wr_vreg_i, ld_wr_sub_i);
+  assign wr_all = wr_alu | wr_red | bank(ld_wr_i & ld_wr_gnt_o, ld_wr_sub_i);
 
   for (genvar b = 0; b < 8; b++) begin : gen_bank
     (* no_rw_check, ram_style = "distributed" *) row_t mem_q[Vregs];
 
     always_ff @(posedge clk_i) begin
-      if (rd_all[b]) data_q[b] <= mem_q[raddr[b]];
+      if (rd_all[b]) begin : read
+        vreg_t v;
+        v = rd_a[b] ? alu_a_vreg_i : rd_b[b] ? alu_b_vreg_i : rd_c[b] ? alu_c_vreg_i
+            : rd_red[b] ? red_vreg_i : st_vreg_i;
+        data_q[b] <= mem_q[v];
+      end
     end
 
     always_ff @(posedge clk_i) begin
       if (wr_all[b]) begin : write
-        row_t d;
-        d = ld_wr_data_i;
-        if (wr_red[b]) d = red_wr_data_i;
+        row_t  d;
+        vreg_t v;
+        v = wr_alu[b] ? alu_wr_vreg_i : wr_red[b] ? red_wr_vreg_i : ld_wr_vreg_i;
         if (wr_alu[b]) d = alu_wr_data_i;
-        mem_q[waddr[b]] <= d;
+        else if (wr_red[b]) d = red_wr_data_i;
+        else d = ld_wr_data_i;
+        mem_q[v] <= d;
       end
     end
   end

@@ -305,11 +305,12 @@ std::string test_chaining(const Options& o) {
       {"add two", {ld0, ld1, Ins(TPU_VOP_FADD).d(2).a(0).b(1), st2}, 16},
       {"two dependent operations", {ld0, Ins(TPU_VOP_FMUL).d(1).a(0).sb(0),
                                     Ins(TPU_VOP_FADD).d(2).a(1).sb(1), st2}, 16},
-      // Two sets of registers hide the latency of the reduction.
+      // Two sets of registers hide the latency of the reduction. With four lanes the reduction is so
+      // short that it meets the ALU in the same banks and loses cycles.
       {"row maximum subtracted",
        {ld0, Ins(TPU_VOP_RL_FMAX).d(1).a(0), Ins(TPU_VOP_LD).d(10).areg(1), Ins(TPU_VOP_RL_FMAX).d(11).a(10),
         Ins(TPU_VOP_FSUB).d(2).a(0).b(1), st2, Ins(TPU_VOP_FSUB).d(12).a(10).b(11), Ins(TPU_VOP_ST).a(12).areg(1)},
-       16},
+       p.config.lanes == 4 ? 20u : 16u},
       {"column sums", {ld0, Ins(TPU_VOP_RS_FSUM).d(2).a(0), st2}, 8},
   };
   const unsigned n = 200;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Four DMA channels between HBM, VMEM and SMEM: strided rows with three outer dimensions, any alignment
-// and length, fill, 16 bytes a cycle into and out of HBM at once. See README.md for how it works, and
-// docs/contract.md for what it does. This file connects its parts and shares the local write ports.
+// Four DMA channels between HBM, VMEM and SMEM: strided rows with three outer dimensions, any
+// alignment and length, fill, 16 bytes a cycle into and out of HBM at once. See README.md for how
+// it works, and docs/contract.md for what it does. This file connects its parts and shares the
+// local write ports.
 
 module tpu_dma
   import tpu_pkg::*;
@@ -220,7 +221,8 @@ module tpu_dma
   );
 
   // Movers.
-  logic from_hbm_valid, from_hbm_ready, from_hbm_open, from_local_valid, from_local_ready, from_local_open;
+  logic from_hbm_valid, from_hbm_ready, from_hbm_open;
+  logic from_local_valid, from_local_ready, from_local_open;
   hbm_write_t from_hbm, from_local;
   logic hbm_write_valid, hbm_write_gnt, local_write_valid, local_write_gnt;
   local_write_t hbm_write, local_write;
@@ -337,8 +339,10 @@ module tpu_dma
     vmem_wr_valid_o = 1'b0;
     smem_wr_valid_o = 1'b0;
     if (hbm_write_valid || local_write_valid) begin
-      vmem_wr_valid_o = (hbm_write_valid && !hbm_write.smem) || (local_write_valid && !local_write.smem);
-      smem_wr_valid_o = (hbm_write_valid && hbm_write.smem) || (local_write_valid && local_write.smem);
+      vmem_wr_valid_o = (hbm_write_valid && !hbm_write.smem) ||
+                        (local_write_valid && !local_write.smem);
+      smem_wr_valid_o = (hbm_write_valid && hbm_write.smem) ||
+                        (local_write_valid && local_write.smem);
       // Both want the same memory: in turn. Else whoever wants it.
       if (hbm_write_valid && local_write_valid && hbm_write.smem == local_write.smem) begin
         vmem_sel = !vmem_last_q;
@@ -428,7 +432,8 @@ module tpu_dma
     quiet = 1'b0;
     idle_o = ~occupied;
     if (failed != '0 || abort_i || abort_q) begin
-      quiet = !(issue_busy || ar_busy || local_busy || write_busy || hbm_mover_busy || local_mover_busy);
+      quiet = !(issue_busy || ar_busy || local_busy || write_busy || hbm_mover_busy ||
+                local_mover_busy);
       if (!quiet) idle_o = ~(occupied | failed | {DmaChannels{abort_i || abort_q}});
     end
   end

@@ -4,8 +4,9 @@
 //
 // A started command waits in its channel's register until the checker takes it. Ranges are exact: a
 // product of a stride and a count, and the sum of three of them and a base, fit in 52 bits. One
-// multiplier does one product a cycle and dimensions of count 1 are skipped, so that a plain copy is
-// checked in two cycles and the worst command in eight. All of it hides behind the command before.
+// multiplier does one product a cycle and dimensions of count 1 are skipped, so that a plain copy
+// is checked in two cycles and the worst command in eight. All of it hides behind the command
+// before.
 //
 // A channel takes its next command only after the check of the last one (tpu_dma_order), so that a
 // command behind a faulty one never starts.
@@ -58,7 +59,9 @@ module tpu_dma_check
   ch_t pick;
   always_comb begin
     pick = '0;
-    if (wait_q != '0) for (int unsigned c = DmaChannels; c > 0; c--) if (wait_q[c-1]) pick = ch_t'(c - 1);
+    if (wait_q != '0) begin
+      for (int unsigned c = DmaChannels; c > 0; c--) if (wait_q[c-1]) pick = ch_t'(c - 1);
+    end
   end
 
   function automatic exact_t space_bytes(input logic [1:0] space);
@@ -81,13 +84,15 @@ module tpu_dma_check
     /* verilator lint_on UNUSEDSIGNAL */
     fault_t f;
     f = '{TPU_ERROR_BAD_FIELD, 32'd0, 32'd0};
-    if (c.mode_src_space == TPU_SPACE_ACC || c.mode_dst_space == TPU_SPACE_ACC || c.mode_gather != '0) begin
+    if (c.mode_src_space == TPU_SPACE_ACC || c.mode_dst_space == TPU_SPACE_ACC ||
+        c.mode_gather != '0) begin
       f.detail0 = 32'(TPU_DMA_MODE);
       f.detail1 = {25'd0, c.mode_gather, c.mode_fill, c.mode_dst_space, c.mode_src_space};
     end else if (c.mode_fill && c.valid_row > c.row_bytes) begin
       f.detail0 = 32'(TPU_DMA_VALID_ROW);
       f.detail1 = c.valid_row;
-    end else if (c.mode_fill && (c.valid01_count0 > c.count01_count0 || c.valid01_count1 > c.count01_count1)) begin
+    end else if (c.mode_fill && (c.valid01_count0 > c.count01_count0 ||
+                                 c.valid01_count1 > c.count01_count1)) begin
       f.detail0 = 32'(TPU_DMA_VALID01);
       f.detail1 = {c.valid01_count1, c.valid01_count0};
     end else if (c.mode_fill && c.valid2 > c.count2) begin
@@ -100,8 +105,8 @@ module tpu_dma_check
   endfunction
 
   // Checks (4) and (5): ranges.
-  function automatic fault_t range_fault(input logic operand, input logic [1:0] space, input exact_t low,
-                                         input exact_t high);
+  function automatic fault_t range_fault(input logic operand, input logic [1:0] space,
+                                         input exact_t low, input exact_t high);
     fault_t f;
     f.code = (low < 0 || high > space_bytes(space)) ? TPU_ERROR_RANGE : TPU_ERROR_NONE;
     f.detail0 = {22'd0, space, 7'd0, operand};
@@ -179,9 +184,11 @@ module tpu_dma_check
 
   // A faulty field or an empty command ends in Fields, the others in Verdict.
   fault_t fault;
-  assign fault = (state_q == Fields) ? fields : (src_range.code != TPU_ERROR_NONE) ? src_range : dst_range;
+  assign fault = (state_q == Fields) ? fields :
+                 (src_range.code != TPU_ERROR_NONE) ? src_range : dst_range;
   assign empty_o = state_q == Fields;
-  assign valid_o = state_q == Verdict || (state_q == Fields && (fields.code != TPU_ERROR_NONE || empty));
+  assign valid_o = state_q == Verdict ||
+                   (state_q == Fields && (fields.code != TPU_ERROR_NONE || empty));
   assign owner_o = owner_q;
   assign prio_o = prio_q;
   assign cmd_o = cmd_q;
@@ -209,7 +216,8 @@ module tpu_dma_check
       end
       Fields: begin
         src_low_q  <= exact_t'(cmd_q.src);
-        src_high_q <= exact_t'(cmd_q.src) + (cmd_q.mode_fill ? exact_t'(cmd_q.valid_row) : exact_t'(cmd_q.row_bytes));
+        src_high_q <= exact_t'(cmd_q.src) +
+                      (cmd_q.mode_fill ? exact_t'(cmd_q.valid_row) : exact_t'(cmd_q.row_bytes));
         dst_low_q  <= exact_t'(cmd_q.dst);
         dst_high_q <= exact_t'(cmd_q.dst) + exact_t'(cmd_q.row_bytes);
         skip_src_q <= fields_skip_src;

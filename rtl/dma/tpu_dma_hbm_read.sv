@@ -2,9 +2,10 @@
 //
 // HBM reads: address queue and return buffer.
 //
-// All bursts carry one id, so their data come back in the order of issue, whatever the channel, and the
-// return buffer is a plain queue. A beat of it is reserved before a burst is issued (tpu_dma_issue
-// counts), so r_ready is always high: no data of one channel can block the bus for another.
+// All bursts carry one id, so their data come back in the order of issue, whatever the channel, and
+// the return buffer is a plain queue. A beat of it is reserved before a burst is issued
+// (tpu_dma_issue counts), so r_ready is always high: no data of one channel can block the bus for
+// another.
 
 module tpu_dma_hbm_read
   import tpu_dma_pkg::*;
@@ -100,7 +101,8 @@ module tpu_dma_hbm_read
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!burst_valid_i || ar_ready) else $error("address queue overflows");
-      assert (!hbm_r_valid_i || avail_q != (BufferW+1)'(BufferBeats)) else $error("return buffer overflows");
+      assert (!hbm_r_valid_i || avail_q != (BufferW+1)'(BufferBeats))
+      else $error("return buffer overflows");
     end
   end
 `endif

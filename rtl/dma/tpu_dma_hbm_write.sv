@@ -5,8 +5,8 @@
 //
 // A burst's data are presented only after its address was accepted, and a mover begins a burst only
 // when all its data are sure to come without the help of the bus (tpu_dma_mover), so that a simple
-// memory, which serves one thing at a time, cannot be locked up. All bursts carry one id: they land, and
-// are answered, in order.
+// memory, which serves one thing at a time, cannot be locked up. All bursts carry one id: they
+// land, and are answered, in order.
 
 module tpu_dma_hbm_write
   import tpu_config_pkg::*;
@@ -73,7 +73,8 @@ module tpu_dma_hbm_write
     push = 1'b0;
     beat = '0;
     if (from_hbm_valid_i || from_local_valid_i) begin
-      sel = inside_q ? who_q : (from_hbm_valid_i && from_local_valid_i) ? !who_q : from_local_valid_i;
+      sel = inside_q ? who_q :
+            (from_hbm_valid_i && from_local_valid_i) ? !who_q : from_local_valid_i;
       push = (sel ? from_local_valid_i : from_hbm_valid_i) && data_ready &&
              (inside_q || (addr_ready && answer_ready));
       beat = sel ? from_local_i : from_hbm_i;

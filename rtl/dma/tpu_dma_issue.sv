@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Walks the rows of all channels' commands and issues their segments, at most one a cycle, to the mover
-// of HBM sources (0) or of local sources (1). An HBM segment that has a source is a read burst.
+// Walks the rows of all channels' commands and issues their segments, at most one a cycle, to the
+// mover of HBM sources (0) or of local sources (1). An HBM segment that has a source is a read
+// burst.
 //
-// One walker serves four channels: its state and the checked commands are in small memories, a channel
-// is chosen every cycle by priority, then round robin, among those whose mover has room for a whole
-// burst (return buffer, segment queue, address queue, all counted here so that nothing behind can
-// overflow). A walk that ends leaves one cycle to load the next command, hidden behind data in flight.
+// One walker serves four channels: its state and the checked commands are in small memories, a
+// channel is chosen every cycle by priority, then round robin, among those whose mover has room for
+// a whole burst (return buffer, segment queue, address queue, all counted here so that nothing
+// behind can overflow). A walk that ends leaves one cycle to load the next command, hidden behind
+// data in flight.
 //
 // Writes of one channel land in order: a command with a local source is loaded only when no command
 // of the channel with an HBM source moves. The opposite case is left to the HBM mover, which lets
@@ -90,8 +92,8 @@ module tpu_dma_issue
   // Who could go.
   ch_mask_t local_next, loads, eligible;
   logic hbm_room, local_room;
-  assign hbm_room = beats_free_q >= (BufferW+1)'(BurstBeats) && hbm_cnt_q < HbmCntW'(DmaOutstanding) &&
-                    ar_cnt_q < ArCntW'(ArDepth);
+  assign hbm_room = beats_free_q >= (BufferW+1)'(BurstBeats) &&
+                    hbm_cnt_q < HbmCntW'(DmaOutstanding) && ar_cnt_q < ArCntW'(ArDepth);
   assign local_room = local_cnt_q < LocalCntW'(LocalSegs);
   always_comb begin
     local_next = '0;
@@ -108,7 +110,8 @@ module tpu_dma_issue
   end
 
   // Of the highest priority the first behind the one that went last.
-  function automatic ch_t choose(input ch_mask_t who, input logic [DmaChannels-1:0][1:0] prio, input ch_t last);
+  function automatic ch_t choose(input ch_mask_t who, input logic [DmaChannels-1:0][1:0] prio,
+                                 input ch_t last);
     ch_t best, c;
     best = last;
     c = last;
@@ -133,11 +136,15 @@ module tpu_dma_issue
     logic [31:0] src, dst, valid, rest, next_src, next_dst;
     logic [BurstW:0] room, n;
     logic [BurstW+1:0] end_src, end_dst;
+    logic [1:0] level;
     logic copy, row_end, last0, last1;
     s.segment = '0;
     valid = c.row_bytes;
     if (c.mode_fill) begin
-      valid = (w.i0 < c.valid01_count0 && w.i1 < c.valid01_count1 && w.i2 < c.valid2) ? c.valid_row : '0;
+      valid = '0;
+      if (w.i0 < c.valid01_count0 && w.i1 < c.valid01_count1 && w.i2 < c.valid2) begin
+        valid = c.valid_row;
+      end
     end
     src = w.src[0] + w.pos;
     dst = w.dst[0] + w.pos;
@@ -181,8 +188,9 @@ module tpu_dma_issue
     s.walk.pos = w.pos + 32'(n);
     if (row_end) begin
       // The next row is a stride away from the first one of the innermost dimension that goes on.
-      next_src = !last0 ? w.src[0] + c.src_stride[0] : !last1 ? w.src[1] + c.src_stride[1] : w.src[2] + c.src_stride[2];
-      next_dst = !last0 ? w.dst[0] + c.dst_stride[0] : !last1 ? w.dst[1] + c.dst_stride[1] : w.dst[2] + c.dst_stride[2];
+      level = !last0 ? 2'd0 : !last1 ? 2'd1 : 2'd2;
+      next_src = w.src[level] + c.src_stride[level];
+      next_dst = w.dst[level] + c.dst_stride[level];
       s.walk.pos = '0;
       s.walk.src[0] = next_src;
       s.walk.dst[0] = next_dst;
@@ -305,7 +313,8 @@ module tpu_dma_issue
         slot_q[sel] <= slot_q[sel] + 1'b1;
         for (int unsigned c = 0; c < DmaChannels; c++) begin
           if (sel == ch_t'(c)) begin
-            slot_hot_q[c*Slots+:Slots] <= {slot_hot_q[c*Slots+:Slots-1], slot_hot_q[c*Slots+Slots-1]};
+            slot_hot_q[c*Slots+:Slots] <= {slot_hot_q[c*Slots+:Slots-1],
+                                           slot_hot_q[c*Slots+Slots-1]};
           end
         end
       end

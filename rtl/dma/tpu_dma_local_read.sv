@@ -3,9 +3,9 @@
 // Reads of VMEM and SMEM: a queue of segments, one word request a cycle, and a short return queue.
 //
 // The entries of the return queue are reserved when a request is granted, so answers always have a
-// place. Both memories answer after two cycles, so answers come in the order of the requests. A VMEM
-// word is two beats where words are wider than the HBM port: the queue keeps words and the mover says
-// which half it takes.
+// place. Both memories answer after two cycles, so answers come in the order of the requests. A
+// VMEM word is two beats where words are wider than the HBM port: the queue keeps words and the
+// mover says which half it takes.
 
 module tpu_dma_local_read
   import tpu_config_pkg::*;
@@ -159,7 +159,8 @@ module tpu_dma_local_read
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!burst_valid_i || in_ready) else $error("local segment queue overflows");
-      assert (!(vmem_rd_rsp_valid_i && smem_rd_rsp_valid_i)) else $error("two answers in one cycle");
+      assert (!(vmem_rd_rsp_valid_i && smem_rd_rsp_valid_i))
+      else $error("two answers in one cycle");
     end
   end
 `endif

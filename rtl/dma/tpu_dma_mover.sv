@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// Moves segments, in order, one source beat or one destination beat a cycle: takes beats from a return
-// queue, shifts them to the destination's lanes, and hands them to the HBM write port or, gathered to
-// words, to the ports of VMEM and SMEM. There are two: one behind HBM reads, one behind local reads.
+// Moves segments, in order, one source beat or one destination beat a cycle: takes beats from a
+// return queue, shifts them to the destination's lanes, and hands them to the HBM write port or,
+// gathered to words, to the ports of VMEM and SMEM. There are two: one behind HBM reads, one behind
+// local reads.
 //
-// Shifting. A row's bytes move by `rot` lanes (modulo the beat). A rotated source beat completes one
-// destination beat with its lanes >= rot, the lanes below come from the beat before it, which is kept
-// for each channel, because bursts of several channels may alternate in the middle of their rows. So a
-// row costs its source beats, plus one if its last bytes spill into one more destination beat. A
-// narrow row that is one beat on either side costs one.
+// Shifting. A row's bytes move by `rot` lanes (modulo the beat). A rotated source beat completes
+// one destination beat with its lanes >= rot, the lanes below come from the beat before it, which
+// is kept for each channel, because bursts of several channels may alternate in the middle of their
+// rows. So a row costs its source beats, plus one if its last bytes spill into one more destination
+// beat. A narrow row that is one beat on either side costs one.
 //
-// Stage 1 decides what the cycle does, stage 2 (a cycle later, with the data) does it, or waits for its
-// destination.
+// Stage 1 decides what the cycle does, stage 2 (a cycle later, with the data) does it, or waits for
+// its destination.
 //
-// Order inside a channel: a segment waits while hold_i says that older commands of the channel, which
-// another mover serves, have not landed. A channel that is killed (bus error, abort) has its segments
-// drained: beats are taken and nothing is written, but a burst that has begun on the HBM port is
-// finished with all strobes off.
+// Order inside a channel: a segment waits while hold_i says that older commands of the channel,
+// which another mover serves, have not landed. A channel that is killed (bus error, abort) has its
+// segments drained: beats are taken and nothing is written, but a burst that has begun on the HBM
+// port is finished with all strobes off.
 //
 // WholeBurst: a segment to HBM starts only when all its source beats have arrived. With it, write
-// bursts never wait for read bursts: a memory that serves them one at a time would deadlock otherwise.
+// bursts never wait for read bursts: a memory that serves them one at a time would deadlock
+// otherwise.
 
 module tpu_dma_mover
   import tpu_pkg::*;
@@ -102,7 +104,8 @@ module tpu_dma_mover
 
   // A cycle's work for a segment of which src_left and dst_left beats remain.
   function automatic move_t plan(input segment_t seg, input logic [BeatCntW-1:0] src_left,
-                                 input logic [BeatCntW-1:0] dst_left, input logic started, input logic drop);
+                                 input logic [BeatCntW-1:0] dst_left, input logic started,
+                                 input logic drop);
     move_t m;
     logic [PageBeatW:0] page;
     m.seg = seg;
@@ -151,8 +154,10 @@ module tpu_dma_mover
   assign seg_done = go && src_left_d == '0 && (drop || dst_left_d == '0);
   assign src_take_o = go && move.take;
   // Half of a local word, and whether it is the last use of that word.
-  assign src_half_o = (Halves > 1) && !move.seg.src_smem && (move.seg.word[OffW] ^ move.seg.src_beats[0] ^ src_left[0]);
-  assign src_free_o = (Halves == 1) || move.seg.src_smem || src_half_o || src_left == BeatCntW'(1);
+  assign src_half_o = (Halves > 1) && !move.seg.src_smem &&
+                      (move.seg.word[OffW] ^ move.seg.src_beats[0] ^ src_left[0]);
+  assign src_free_o = (Halves == 1) || move.seg.src_smem || src_half_o ||
+                      src_left == BeatCntW'(1);
 
   always_ff @(posedge clk_i) begin
     if (go) move2_q <= move;

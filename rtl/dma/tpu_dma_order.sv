@@ -2,8 +2,8 @@
 //
 // Books of the started commands: four slots a channel, completed in the order of their start.
 //
-// Movers and HBM write responses report commands in any order; a channel offers its oldest one to the
-// front end when that is done or has failed. Errors:
+// Movers and HBM write responses report commands in any order; a channel offers its oldest one to
+// the front end when that is done or has failed. Errors:
 // - A failed start check closes the channel (nothing starts behind it) and waits for its turn.
 // - A bus error also stops what the channel has in flight (kill_o); an error of an older command,
 //   whose write response came later, takes its place.
@@ -11,8 +11,8 @@
 //
 // A channel is closed for new commands while its last one is being checked.
 //
-// pend_hbm_o and pend_local_o (commands that move, by source) keep the writes of one channel in order
-// although HBM and local sources have movers of their own.
+// pend_hbm_o and pend_local_o (commands that move, by source) keep the writes of one channel in
+// order although HBM and local sources have movers of their own.
 
 module tpu_dma_order
   import tpu_pkg::*;
@@ -53,7 +53,8 @@ module tpu_dma_order
   input  logic [47:0]                  issued_bytes_i,
   output ch_mask_t                     pend_hbm_o,
   output ch_mask_t                     pend_local_o,
-  // All its bytes have landed: moved by the HBM mover, by the local mover, answered by HBM, nothing to do.
+  // All its bytes have landed: moved by the HBM mover, by the local mover, answered by HBM, nothing
+  // to do.
   input  logic                         landed_from_hbm_i,
   input  owner_t                       landed_from_hbm_owner_i,
   input  logic                         landed_from_local_i,
@@ -114,15 +115,16 @@ module tpu_dma_order
     end
   end
 
-  // The fault of a cycle, one a channel. A write's command is never younger than a read's that fails in
-  // the same cycle, nor that one's than a command in the checker: the last assignment is the oldest.
-  // A fault of a younger command than the one that has failed already does not count.
+  // The fault of a cycle, one a channel. A write's command is never younger than a read's that
+  // fails in the same cycle, nor that one's than a command in the checker: the last assignment is
+  // the oldest. A fault of a younger command than the one that has failed already does not count.
   logic any_fault;
   ch_mask_t fault, fault_bus;
   slot_t fault_slot[DmaChannels];
   logic [7:0] fault_code[DmaChannels];
   logic [31:0] fault_detail0[DmaChannels], fault_detail1[DmaChannels];
-  assign any_fault = read_error_i || write_error_i || (checked_i && checked_code_i != TPU_ERROR_NONE);
+  assign any_fault = read_error_i || write_error_i ||
+                     (checked_i && checked_code_i != TPU_ERROR_NONE);
   always_comb begin
     fault = '0;
     fault_bus = '0;
@@ -151,7 +153,8 @@ module tpu_dma_order
           fault_detail0[c] = 32'd1;
           fault_detail1[c] = write_error_addr_i;
         end
-        if (failed_q[c] && slot_t'(fault_slot[c] - head_slot_q[c]) >= slot_t'(fault_slot_q[c] - head_slot_q[c])) begin
+        if (failed_q[c] && slot_t'(fault_slot[c] - head_slot_q[c]) >=
+                           slot_t'(fault_slot_q[c] - head_slot_q[c])) begin
           fault[c] = 1'b0;
         end
       end
@@ -195,7 +198,9 @@ module tpu_dma_order
       over = any_slot(landed_now & head_q & used_q) & ~done_valid_q;
       if (failed_q != '0) begin
         for (int unsigned c = 0; c < DmaChannels; c++) begin
-          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) over[c] = occupied[c] && !done_valid_q[c];
+          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
+            over[c] = occupied[c] && !done_valid_q[c];
+          end
         end
       end
     end
@@ -244,7 +249,8 @@ module tpu_dma_order
       open_q <= ~(start_i | full | failed_q | fault | checking_q);
       if (checked_i) begin
         checking_q[checked_owner_i.ch] <= 1'b0;
-        if (!full[checked_owner_i.ch] && !failed_q[checked_owner_i.ch] && !fault[checked_owner_i.ch]) begin
+        if (!full[checked_owner_i.ch] && !failed_q[checked_owner_i.ch] &&
+            !fault[checked_owner_i.ch]) begin
           open_q[checked_owner_i.ch] <= 1'b1;
         end
       end

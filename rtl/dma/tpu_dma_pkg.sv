@@ -3,8 +3,8 @@
 // What the parts of the DMA engine agree on: sizes, segments, and the arithmetic on beats.
 //
 // A beat is HbmPortBytes bytes, aligned. A segment is what one channel moves when it has won the
-// arbitration: at most BurstBytes of one row. Its source lies inside one aligned block of BurstBytes,
-// so it is one AXI read burst that cannot cross a 4 KiB page.
+// arbitration: at most BurstBytes of one row. Its source lies inside one aligned block of
+// BurstBytes, so it is one AXI read burst that cannot cross a 4 KiB page.
 
 package tpu_dma_pkg;
   import tpu_pkg::*;
@@ -91,7 +91,8 @@ package tpu_dma_pkg;
   } hbm_write_t;
 
   // The pattern by lanes for rows whose byte 0 lies in lane `phase` (modulo 4).
-  function automatic logic [31:0] rotate_pattern(input logic [31:0] pattern, input logic [1:0] phase);
+  function automatic logic [31:0] rotate_pattern(input logic [31:0] pattern,
+                                                 input logic [1:0] phase);
     case (phase)
       2'd0: return pattern;
       2'd1: return {pattern[23:0], pattern[31:24]};
@@ -107,7 +108,8 @@ package tpu_dma_pkg;
     for (int unsigned w = 0; w < BeatBytes / 4; w++) begin
       hi = (OffW-2)'(w) - r[OffW-1:2];
       lo = hi - 1'b1;
-      result[32*w+:32] = 32'(({data[{hi, 5'd0}+:32], data[{lo, 5'd0}+:32]} << {r[1:0], 3'd0}) >> 32);
+      result[32*w+:32] = 32'(({data[{hi, 5'd0}+:32], data[{lo, 5'd0}+:32]} << {r[1:0], 3'd0})
+                             >> 32);
     end
     return result;
   endfunction

@@ -15,7 +15,7 @@ constexpr unsigned kPage = 4096;
 
 struct Beat {
   uint8_t b[kBeat];
-  bool operator==(const Beat& o) const { return !std::memcmp(b, o.b, kBeat); }
+  bool operator==(const Beat &o) const { return !std::memcmp(b, o.b, kBeat); }
 };
 
 // What the port shows in one cycle.
@@ -36,12 +36,13 @@ struct AxiCycle {
 
 // Rules of the port (rtl/README.md). report() is called with each violation.
 class AxiChecker {
- public:
-  std::function<void(const std::string&)> report;
+public:
+  std::function<void(const std::string &)> report;
 
-  void cycle(const AxiCycle& c) {
+  void cycle(const AxiCycle &c) {
     if (c.reset) {
-      if (was_reset_ && (c.ar_valid || c.aw_valid || c.w_valid)) report("valid during reset");
+      if (was_reset_ && (c.ar_valid || c.aw_valid || c.w_valid))
+        report("valid during reset");
       was_reset_ = true;
       last_ = AxiCycle{};
       reads_.clear();
@@ -57,8 +58,10 @@ class AxiChecker {
          c.aw_addr == last_.aw_addr && c.aw_len == last_.aw_len && c.aw_id == last_.aw_id);
     held("W", last_.w_valid && !last_.w_ready, c.w_valid,
          c.w_data == last_.w_data && c.w_strb == last_.w_strb && c.w_last == last_.w_last);
-    if (c.ar_valid) burst("AR", c.ar_addr, c.ar_len);
-    if (c.aw_valid) burst("AW", c.aw_addr, c.aw_len);
+    if (c.ar_valid)
+      burst("AR", c.ar_addr, c.ar_len);
+    if (c.aw_valid)
+      burst("AW", c.aw_addr, c.aw_len);
     // Data of a write follow its address (a rule of ours, not of AXI).
     if (c.w_valid) {
       if (writes_.empty()) {
@@ -67,23 +70,31 @@ class AxiChecker {
         report("w_last in the wrong beat");
       }
     }
-    if (c.r_valid && !c.r_ready) report("r_ready low: return space was not reserved");
-    if (c.b_valid && !c.b_ready) report("b_ready low");
+    if (c.r_valid && !c.r_ready)
+      report("r_ready low: return space was not reserved");
+    if (c.b_valid && !c.b_ready)
+      report("b_ready low");
     if (c.w_valid && c.w_ready && !writes_.empty() && ++w_beats_ == writes_.front().len + 1) {
       answers_.push_back(writes_.front());
       writes_.pop_front();
       w_beats_ = 0;
     }
-    if (c.ar_valid && c.ar_ready) reads_.insert(c.ar_id);
-    if (c.aw_valid && c.aw_ready) writes_.push_back({c.aw_len, c.aw_id});
+    if (c.ar_valid && c.ar_ready)
+      reads_.insert(c.ar_id);
+    if (c.aw_valid && c.aw_ready)
+      writes_.push_back({c.aw_len, c.aw_id});
     if (c.r_valid && c.r_ready && c.r_last) {
       auto it = reads_.find(c.r_id);
-      if (it == reads_.end()) report("read data without a burst");
-      else reads_.erase(it);
+      if (it == reads_.end())
+        report("read data without a burst");
+      else
+        reads_.erase(it);
     }
     if (c.b_valid && c.b_ready) {
-      if (answers_.empty()) report("write response without a burst");
-      else answers_.pop_front();
+      if (answers_.empty())
+        report("write response without a burst");
+      else
+        answers_.pop_front();
     }
     last_ = c;
   }
@@ -92,19 +103,24 @@ class AxiChecker {
   bool quiet() const { return reads_.empty() && writes_.empty() && answers_.empty() && w_beats_ == 0; }
   unsigned outstanding_reads() const { return unsigned(reads_.size()); }
 
- private:
+private:
   struct Write {
     uint32_t len, id;
   };
 
-  void held(const char* what, bool waiting, bool valid, bool same) {
-    if (waiting && !valid) report(std::string(what) + "valid dropped before ready");
-    if (waiting && valid && !same) report(std::string(what) + " payload changed before ready");
+  void held(const char *what, bool waiting, bool valid, bool same) {
+    if (waiting && !valid)
+      report(std::string(what) + "valid dropped before ready");
+    if (waiting && valid && !same)
+      report(std::string(what) + " payload changed before ready");
   }
-  void burst(const char* what, uint32_t addr, uint32_t len) {
-    if (addr % kBeat) report(std::string(what) + " address not aligned to the port");
-    if (addr / kPage != (addr + (len + 1) * kBeat - 1) / kPage) report(std::string(what) + " crosses 4 KiB");
-    if (len > 255) report(std::string(what) + " too long");
+  void burst(const char *what, uint32_t addr, uint32_t len) {
+    if (addr % kBeat)
+      report(std::string(what) + " address not aligned to the port");
+    if (addr / kPage != (addr + (len + 1) * kBeat - 1) / kPage)
+      report(std::string(what) + " crosses 4 KiB");
+    if (len > 255)
+      report(std::string(what) + " too long");
   }
 
   AxiCycle last_;
@@ -115,21 +131,21 @@ class AxiChecker {
 };
 
 struct AxiSettings {
-  unsigned latency = 100, jitter = 0, answer = 20;  // cycles
-  unsigned stall_ar = 0, stall_r = 0, stall_aw = 0, stall_w = 0, stall_b = 0;  // percent
-  unsigned accept = 64;  // bursts the memory takes before it holds back addresses
-  bool serial = false;   // one thing at a time: no read data between a write's address and its last data
+  unsigned latency = 100, jitter = 0, answer = 20;                            // cycles
+  unsigned stall_ar = 0, stall_r = 0, stall_aw = 0, stall_w = 0, stall_b = 0; // percent
+  unsigned accept = 64; // bursts the memory takes before it holds back addresses
+  bool serial = false;  // one thing at a time: no read data between a write's address and its last data
 };
 
 class AxiMemory {
- public:
+public:
   AxiSettings set;
   // Errors: a beat of a read by its number since arm(), a burst of a write by its number.
   std::function<bool(uint64_t)> read_error, write_error;
   uint64_t read_beats = 0, write_beats = 0, write_bursts = 0;
-  std::vector<uint32_t> read_error_bursts, write_error_bursts;  // addresses
+  std::vector<uint32_t> read_error_bursts, write_error_bursts; // addresses
 
-  AxiMemory(Memories& mem, Random& random) : mem_(mem), random_(random) {}
+  AxiMemory(Memories &mem, Random &random) : mem_(mem), random_(random) {}
 
   void arm() {
     read_beats = write_bursts = 0;
@@ -146,22 +162,24 @@ class AxiMemory {
     r_valid_ = b_valid_ = false;
   }
 
-  template <typename Top>
-  void drive(Top* top, uint64_t now) {
+  template <typename Top> void drive(Top *top, uint64_t now) {
     unsigned waiting = 0;
-    for (auto& id : reads_) waiting += unsigned(id.second.size());
+    for (auto &id : reads_)
+      waiting += unsigned(id.second.size());
     top->hbm_ar_ready_i = waiting < set.accept && !random_.percent(set.stall_ar);
     top->hbm_aw_ready_i = writes_.size() + answers_.size() < set.accept && !random_.percent(set.stall_aw);
     top->hbm_w_ready_i = !random_.percent(set.stall_w);
     if (!r_valid_) {
-      if (!r_) r_ = choose(now);
+      if (!r_)
+        r_ = choose(now);
       r_valid_ = r_ && !random_.percent(set.stall_r) && !(set.serial && !writes_.empty());
     }
     top->hbm_r_valid_i = r_valid_;
     if (r_valid_) {
       const bool bad = read_error && read_error(read_beats);
       std::memcpy(&top->hbm_r_data_i, mem_.block(kHbm, r_->addr + r_->done * kBeat, kBeat), kBeat);
-      if (bad) std::memset(&top->hbm_r_data_i, 0xbd, kBeat);
+      if (bad)
+        std::memset(&top->hbm_r_data_i, 0xbd, kBeat);
       top->hbm_r_last_i = r_->done == r_->len;
       top->hbm_r_resp_i = bad ? 2 : 0;
       top->hbm_r_id_i = r_->id;
@@ -170,11 +188,13 @@ class AxiMemory {
       top->hbm_r_last_i = 1;
       top->hbm_r_resp_i = 3;
     }
-    if (!b_valid_) b_valid_ = !answers_.empty() && now >= answers_.front().due && !random_.percent(set.stall_b);
+    if (!b_valid_)
+      b_valid_ = !answers_.empty() && now >= answers_.front().due && !random_.percent(set.stall_b);
     top->hbm_b_valid_i = b_valid_;
     if (b_valid_) {
       // Memory changes as late as it may: when the response is given.
-      if (!answers_.front().stored) store(answers_.front());
+      if (!answers_.front().stored)
+        store(answers_.front());
       top->hbm_b_resp_i = answers_.front().bad ? 2 : 0;
       top->hbm_b_id_i = answers_.front().id;
     } else {
@@ -182,16 +202,17 @@ class AxiMemory {
     }
   }
 
-  template <typename Top>
-  void sample(Top* top, uint64_t now) {
+  template <typename Top> void sample(Top *top, uint64_t now) {
     if (r_valid_ && top->hbm_r_ready_o) {
-      if (top->hbm_r_resp_i) read_error_bursts.push_back(r_->addr);
+      if (top->hbm_r_resp_i)
+        read_error_bursts.push_back(r_->addr);
       ++read_beats;
       r_valid_ = false;
       if (r_->done++ == r_->len) {
-        auto& queue = reads_[r_->id];
+        auto &queue = reads_[r_->id];
         queue.pop_front();
-        if (queue.empty()) reads_.erase(r_->id);
+        if (queue.empty())
+          reads_.erase(r_->id);
         r_ = nullptr;
       }
     }
@@ -215,7 +236,8 @@ class AxiMemory {
         w.beats.swap(data_);
         data_.clear();
         w.bad = write_error && write_error(write_bursts);
-        if (w.bad) write_error_bursts.push_back(w.addr);
+        if (w.bad)
+          write_error_bursts.push_back(w.addr);
         ++write_bursts;
         answers_.push_back(w);
       }
@@ -228,7 +250,7 @@ class AxiMemory {
     }
   }
 
- private:
+private:
   struct Read {
     uint64_t due;
     uint32_t addr, len, id, done;
@@ -241,29 +263,32 @@ class AxiMemory {
   };
 
   // The next burst to answer: any id whose first burst is due.
-  Read* choose(uint64_t now) {
-    Read* best = nullptr;
+  Read *choose(uint64_t now) {
+    Read *best = nullptr;
     unsigned n = 0;
-    for (auto& id : reads_) {
-      if (id.second.front().due <= now && random_.below(++n) == 0) best = &id.second.front();
+    for (auto &id : reads_) {
+      if (id.second.front().due <= now && random_.below(++n) == 0)
+        best = &id.second.front();
     }
     return best;
   }
-  void store(Write& w) {
+  void store(Write &w) {
     w.stored = true;
-    if (w.bad) return;
+    if (w.bad)
+      return;
     for (size_t i = 0; i < w.beats.size(); ++i) {
       for (unsigned b = 0; b < kBeat; ++b) {
-        if (w.beats[i].second >> b & 1) mem_.at(kHbm, w.addr + i * kBeat + b) = w.beats[i].first.b[b];
+        if (w.beats[i].second >> b & 1)
+          mem_.at(kHbm, w.addr + i * kBeat + b) = w.beats[i].first.b[b];
       }
     }
   }
 
-  Memories& mem_;
-  Random& random_;
+  Memories &mem_;
+  Random &random_;
   std::map<uint32_t, std::deque<Read>> reads_;
   std::deque<Write> writes_, answers_;
   std::vector<std::pair<Beat, uint32_t>> data_;
-  Read* r_ = nullptr;
+  Read *r_ = nullptr;
   bool r_valid_ = false, b_valid_ = false;
 };

@@ -18,7 +18,7 @@ struct Stalls {
   unsigned vmem_rd = 0, vmem_wr = 0, smem_rd = 0, smem_wr = 0, start = 0, done = 0;
 
   static Stalls none() { return {}; }
-  static Stalls some(Random& random) {
+  static Stalls some(Random &random) {
     Stalls s;
     auto pick = [&] { return random.percent(30) ? 0u : random.below(80); };
     s.axi.latency = random.percent(50) ? 100 : random.range(1, 300);
@@ -49,9 +49,9 @@ struct Done {
 };
 
 class Bench {
- public:
+public:
   explicit Bench(uint64_t seed) : random(seed), axi(mem, random), top(new Vdma_tb) {
-    checker.report = [this](const std::string& what) { fail(what); };
+    checker.report = [this](const std::string &what) { fail(what); };
     reset();
   }
   ~Bench() { top->final(); }
@@ -65,33 +65,36 @@ class Bench {
   uint64_t now = 0;
   std::vector<Done> finished;
   std::vector<std::string> errors;
-  std::function<void(const Done&)> on_done;
+  std::function<void(const Done &)> on_done;
   bool abort = false, clear = false, reset_now = false;
   uint64_t stall_cycles = 0;
   bool time_evals = false;
   double eval_seconds = 0;
 
-  void fail(const std::string& what) {
-    if (errors.size() < 5) errors.push_back("cycle " + std::to_string(now) + ": " + what);
+  void fail(const std::string &what) {
+    if (errors.size() < 5)
+      errors.push_back("cycle " + std::to_string(now) + ": " + what);
   }
   std::string why() const {
     std::string all;
-    for (const auto& e : errors) all += (all.empty() ? "" : "; ") + e;
+    for (const auto &e : errors)
+      all += (all.empty() ? "" : "; ") + e;
     return all;
   }
 
-  void set(const Stalls& s) {
+  void set(const Stalls &s) {
     stalls = s;
     axi.set = s.axi;
   }
 
-  void push(unsigned channel, const Command& c) { channels_[channel].todo.push_back(c); }
+  void push(unsigned channel, const Command &c) { channels_[channel].todo.push_back(c); }
   bool failed(unsigned channel) const { return channels_[channel].failed; }
   size_t started(unsigned channel) const { return channels_[channel].started.size(); }
 
   bool busy() const {
-    for (const auto& c : channels_) {
-      if (!c.started.empty() || (!c.todo.empty() && !c.failed)) return true;
+    for (const auto &c : channels_) {
+      if (!c.started.empty() || (!c.todo.empty() && !c.failed))
+        return true;
     }
     return top->idle_o != 0xf;
   }
@@ -114,17 +117,20 @@ class Bench {
       for (unsigned c = 0; c < kChannels; ++c) {
         who += " ch" + std::to_string(c) + ": " + std::to_string(channels_[c].started.size()) + " started, " +
                std::to_string(channels_[c].todo.size()) + " waiting;";
-        if (!channels_[c].started.empty()) who += " " + channels_[c].started.front().first.text() + ";";
+        if (!channels_[c].started.empty())
+          who += " " + channels_[c].started.front().first.text() + ";";
       }
       fail("hang:" + who);
     }
-    if (errors.empty() && !checker.quiet()) fail("idle with bursts on the way");
+    if (errors.empty() && !checker.quiet())
+      fail("idle with bursts on the way");
     return errors.empty();
   }
 
   void reset(unsigned cycles = 3) {
     reset_now = true;
-    for (unsigned i = 0; i < cycles; ++i) tick();
+    for (unsigned i = 0; i < cycles; ++i)
+      tick();
     reset_now = false;
     forget();
   }
@@ -136,13 +142,15 @@ class Bench {
     do {
       tick();
     } while (top->idle_o != 0xf && now - begin < limit);
-    if (top->idle_o != 0xf) fail("abort does not end");
+    if (top->idle_o != 0xf)
+      fail("abort does not end");
     abort = false;
     clear = true;
     forget();
     tick();
     clear = false;
-    if (!checker.quiet()) fail("idle after abort with bursts on the way");
+    if (!checker.quiet())
+      fail("idle after abort with bursts on the way");
     return now - begin;
   }
 
@@ -171,15 +179,17 @@ class Bench {
     top->smem_rd_gnt_i = top->smem_rd_valid_o && !random.percent(stalls.smem_rd);
     top->smem_wr_gnt_i = top->smem_wr_valid_o && !random.percent(stalls.smem_wr);
     eval();
-    if (!reset_now) sample();
+    if (!reset_now)
+      sample();
     watch_port();
-    if (top->stall_o) ++stall_cycles;
+    if (top->stall_o)
+      ++stall_cycles;
     top->clk_i = 1;
     eval();
     ++now;
   }
 
- private:
+private:
   struct Pending {
     bool valid = false;
     std::array<uint8_t, 32> data{};
@@ -191,7 +201,8 @@ class Bench {
   };
 
   void eval() {
-    if (!time_evals) return top->eval();
+    if (!time_evals)
+      return top->eval();
     timespec t0, t1;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t0);
     top->eval();
@@ -202,19 +213,23 @@ class Bench {
   unsigned word_bytes(unsigned space) const { return space == kVmem ? device().vmem_word_bytes : kBeat; }
 
   void forget() {
-    for (auto& c : channels_) c = Channel{};
+    for (auto &c : channels_)
+      c = Channel{};
   }
 
   void front_end_drive() {
     top->start_i = 0;
     for (unsigned c = 0; c < kChannels; ++c) {
-      Channel& ch = channels_[c];
-      const bool may = !reset_now && !abort && !clear && !ch.failed && !ch.todo.empty() && (top->ready_o >> c & 1);
-      if (may && ch.started.size() >= kSlots) fail("ready with four commands inside");
+      Channel &ch = channels_[c];
+      const bool may =
+          !reset_now && !abort && !clear && !ch.failed && !ch.todo.empty() && (top->ready_o >> c & 1);
+      if (may && ch.started.size() >= kSlots)
+        fail("ready with four commands inside");
       if (may && !random.percent(stalls.start)) {
         const auto words = ch.todo.front().words();
-        auto& port = c == 0 ? top->words0_i : c == 1 ? top->words1_i : c == 2 ? top->words2_i : top->words3_i;
-        for (unsigned i = 0; i < words.size(); ++i) port[i] = words[i];
+        auto &port = c == 0 ? top->words0_i : c == 1 ? top->words1_i : c == 2 ? top->words2_i : top->words3_i;
+        for (unsigned i = 0; i < words.size(); ++i)
+          port[i] = words[i];
         top->prio_i = uint8_t((top->prio_i & ~(3u << 2 * c)) | ch.todo.front().prio << 2 * c);
         top->start_i = uint8_t(top->start_i | 1u << c);
         ch.started.push_back({ch.todo.front(), now});
@@ -224,14 +239,17 @@ class Bench {
     }
     top->done_ready_i = 0;
     for (unsigned c = 0; c < kChannels; ++c) {
-      if (!random.percent(stalls.done)) top->done_ready_i = uint8_t(top->done_ready_i | 1u << c);
+      if (!random.percent(stalls.done))
+        top->done_ready_i = uint8_t(top->done_ready_i | 1u << c);
     }
   }
 
-  void answer(const Pending& p, uint8_t& valid, void* data, unsigned space) {
+  void answer(const Pending &p, uint8_t &valid, void *data, unsigned space) {
     valid = p.valid;
-    if (p.valid) std::memcpy(data, p.data.data(), word_bytes(space));
-    else std::memset(data, 0xdd, word_bytes(space));
+    if (p.valid)
+      std::memcpy(data, p.data.data(), word_bytes(space));
+    else
+      std::memset(data, 0xdd, word_bytes(space));
   }
 
   void sample() {
@@ -253,14 +271,16 @@ class Bench {
       ++progress_;
     }
     for (unsigned c = 0; c < kChannels; ++c) {
-      if ((top->done_valid_o & top->done_ready_i) >> c & 1) complete(c);
+      if ((top->done_valid_o & top->done_ready_i) >> c & 1)
+        complete(c);
     }
   }
 
   void complete(unsigned c) {
-    Channel& ch = channels_[c];
+    Channel &ch = channels_[c];
     ++progress_;
-    if (abort || clear) return;
+    if (abort || clear)
+      return;
     if (ch.started.empty() || ch.failed) {
       fail("completion without a command on channel " + std::to_string(c));
       return;
@@ -269,7 +289,10 @@ class Bench {
     o.code = top->done_code_o >> 8 * c & 0xff;
     o.detail0 = top->done_detail0_o[c];
     o.detail1 = top->done_detail1_o[c];
-    o.bytes = c == 0 ? top->done_bytes0_o : c == 1 ? top->done_bytes1_o : c == 2 ? top->done_bytes2_o : top->done_bytes3_o;
+    o.bytes = c == 0   ? top->done_bytes0_o
+              : c == 1 ? top->done_bytes1_o
+              : c == 2 ? top->done_bytes2_o
+                       : top->done_bytes3_o;
     Done d{c, ch.started.front().first, o, ch.started.front().second, now};
     ch.started.pop_front();
     if (o.code) {
@@ -277,22 +300,28 @@ class Bench {
       ch.started.clear();
     }
     finished.push_back(d);
-    if (on_done) on_done(d);
+    if (on_done)
+      on_done(d);
   }
 
-  void read(unsigned space, bool granted, uint32_t addr, Pending& p) {
+  void read(unsigned space, bool granted, uint32_t addr, Pending &p) {
     p.valid = granted;
-    if (!granted) return;
+    if (!granted)
+      return;
     const size_t at = size_t(addr) * word_bytes(space);
-    if (at + word_bytes(space) > mem.size(space)) return fail("read outside a local memory");
+    if (at + word_bytes(space) > mem.size(space))
+      return fail("read outside a local memory");
     std::memcpy(p.data.data(), mem.block(space, at, word_bytes(space)), word_bytes(space));
   }
-  void write(unsigned space, uint32_t addr, const void* data, uint32_t be) {
+  void write(unsigned space, uint32_t addr, const void *data, uint32_t be) {
     const size_t at = size_t(addr) * word_bytes(space);
-    if (at + word_bytes(space) > mem.size(space)) return fail("write outside a local memory");
-    if (be == 0) fail("write of no byte");
+    if (at + word_bytes(space) > mem.size(space))
+      return fail("write outside a local memory");
+    if (be == 0)
+      fail("write of no byte");
     for (unsigned b = 0; b < word_bytes(space); ++b) {
-      if (be >> b & 1) mem.at(space, at + b) = static_cast<const uint8_t*>(data)[b];
+      if (be >> b & 1)
+        mem.at(space, at + b) = static_cast<const uint8_t *>(data)[b];
     }
   }
 

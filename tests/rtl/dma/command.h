@@ -62,12 +62,13 @@ struct Command {
 
   std::string text() const {
     char t[512];
-    std::snprintf(t, sizeof t,
-                  "src %u:0x%x dst %u:0x%x row %u count %u,%u,%u src_stride %d,%d,%d dst_stride %d,%d,%d fill %u "
-                  "valid %u:%u,%u,%u prio %u",
-                  src_space, src, dst_space, dst, row_bytes, count[0], count[1], count[2], src_stride[0],
-                  src_stride[1], src_stride[2], dst_stride[0], dst_stride[1], dst_stride[2], fill, valid_row, valid[0],
-                  valid[1], valid[2], prio);
+    std::snprintf(
+        t, sizeof t,
+        "src %u:0x%x dst %u:0x%x row %u count %u,%u,%u src_stride %d,%d,%d dst_stride %d,%d,%d fill %u "
+        "valid %u:%u,%u,%u prio %u",
+        src_space, src, dst_space, dst, row_bytes, count[0], count[1], count[2], src_stride[0], src_stride[1],
+        src_stride[2], dst_stride[0], dst_stride[1], dst_stride[2], fill, valid_row, valid[0], valid[1],
+        valid[2], prio);
     return t;
   }
 };
@@ -75,7 +76,7 @@ struct Command {
 struct Outcome {
   uint32_t code = kNone, detail0 = 0, detail1 = 0;
   uint64_t bytes = 0;
-  bool operator==(const Outcome& o) const {
+  bool operator==(const Outcome &o) const {
     return code == o.code && detail0 == o.detail0 && detail1 == o.detail1 && bytes == o.bytes;
   }
   std::string text() const {
@@ -86,17 +87,18 @@ struct Outcome {
   }
 };
 
-inline const tpu_config& device() {
+inline const tpu_config &device() {
   static const tpu_config table[] = {TPU_CONFIG_TABLE};
-  for (const auto& c : table) {
-    if (!std::strcmp(c.name, CONFIG)) return c;
+  for (const auto &c : table) {
+    if (!std::strcmp(c.name, CONFIG))
+      return c;
   }
   std::abort();
 }
 
 // The memories. Of HBM only the first 2 MiB and the last 64 KiB exist; the rest must not be touched.
 class Memories {
- public:
+public:
   static constexpr uint64_t kLow = 2 << 20, kHigh = 65536;
 
   Memories() {
@@ -105,21 +107,24 @@ class Memories {
     m_[kSmem].resize(device().smem_bytes);
   }
   uint64_t size(unsigned space) const { return space == kHbm ? device().hbm_bytes : m_[space].size(); }
-  uint8_t& at(unsigned space, uint64_t addr) { return m_[space].at(index(space, addr)); }
+  uint8_t &at(unsigned space, uint64_t addr) { return m_[space].at(index(space, addr)); }
   // `n` bytes from addr, for blocks.
-  const uint8_t* block(unsigned space, uint64_t addr, uint64_t n) const {
+  const uint8_t *block(unsigned space, uint64_t addr, uint64_t n) const {
     const uint64_t i = index(space, addr);
-    if (i + n > m_[space].size()) throw std::out_of_range("block outside the testbench's memory");
+    if (i + n > m_[space].size())
+      throw std::out_of_range("block outside the testbench's memory");
     return &m_[space][i];
   }
-  uint8_t* block(unsigned space, uint64_t addr, uint64_t n) {
-    return const_cast<uint8_t*>(static_cast<const Memories*>(this)->block(space, addr, n));
+  uint8_t *block(unsigned space, uint64_t addr, uint64_t n) {
+    return const_cast<uint8_t *>(static_cast<const Memories *>(this)->block(space, addr, n));
   }
 
- private:
+private:
   uint64_t index(unsigned space, uint64_t addr) const {
-    if (space != kHbm || addr < kLow) return addr;
-    if (addr < size(kHbm) - kHigh) throw std::out_of_range("HBM address outside the testbench's memory");
+    if (space != kHbm || addr < kLow)
+      return addr;
+    if (addr < size(kHbm) - kHigh)
+      throw std::out_of_range("HBM address outside the testbench's memory");
     return kLow + addr - (size(kHbm) - kHigh);
   }
   std::array<std::vector<uint8_t>, 3> m_;
@@ -129,8 +134,8 @@ struct Extent {
   __int128 low, high;
 };
 
-inline Extent extent(uint32_t base, uint32_t row, const std::array<int32_t, 3>& stride,
-                     const std::array<uint16_t, 3>& count) {
+inline Extent extent(uint32_t base, uint32_t row, const std::array<int32_t, 3> &stride,
+                     const std::array<uint16_t, 3> &count) {
   Extent e{base, __int128(base) + row};
   for (int d = 0; d < 3; ++d) {
     const __int128 way = __int128(stride[d]) * (int(count[d]) - 1);
@@ -140,31 +145,37 @@ inline Extent extent(uint32_t base, uint32_t row, const std::array<int32_t, 3>& 
 }
 
 // Start checks; code 0 if it may move.
-inline Outcome check(const Command& c, const Memories& mem) {
+inline Outcome check(const Command &c, const Memories &mem) {
   const auto w = c.words();
-  if (c.src_space > kSmem || c.dst_space > kSmem || c.gather) return {kBadField, 0x48, w[2], 0};
+  if (c.src_space > kSmem || c.dst_space > kSmem || c.gather)
+    return {kBadField, 0x48, w[2], 0};
   if (c.fill) {
-    if (c.valid_row > c.row_bytes) return {kBadField, 0x70, w[12], 0};
-    if (c.valid[0] > c.count[0] || c.valid[1] > c.count[1]) return {kBadField, 0x74, w[13], 0};
-    if (c.valid[2] > c.count[2]) return {kBadField, 0x78, w[14], 0};
+    if (c.valid_row > c.row_bytes)
+      return {kBadField, 0x70, w[12], 0};
+    if (c.valid[0] > c.count[0] || c.valid[1] > c.count[1])
+      return {kBadField, 0x74, w[13], 0};
+    if (c.valid[2] > c.count[2])
+      return {kBadField, 0x78, w[14], 0};
   }
-  if (c.row_bytes == 0 || !c.count[0] || !c.count[1] || !c.count[2]) return {};
+  if (c.row_bytes == 0 || !c.count[0] || !c.count[1] || !c.count[2])
+    return {};
   const uint32_t row = c.fill ? c.valid_row : c.row_bytes;
-  const auto& count = c.fill ? c.valid : c.count;
-  auto outside = [&](const Extent& e, unsigned operand, unsigned space) -> Outcome {
-    if (e.low >= 0 && e.high <= __int128(mem.size(space))) return {};
+  const auto &count = c.fill ? c.valid : c.count;
+  auto outside = [&](const Extent &e, unsigned operand, unsigned space) -> Outcome {
+    if (e.low >= 0 && e.high <= __int128(mem.size(space)))
+      return {};
     return {kRange, operand | space << 8, uint32_t(e.low < 0 ? e.low : e.high), 0};
   };
   if (row && count[0] && count[1] && count[2]) {
     const Outcome o = outside(extent(c.src, row, c.src_stride, count), 0, c.src_space);
-    if (o.code) return o;
+    if (o.code)
+      return o;
   }
   return outside(extent(c.dst, c.row_bytes, c.dst_stride, c.count), 1, c.dst_space);
 }
 
 // Calls f(destination, byte or -1 for none, source) for every byte in order.
-template <typename F>
-void for_each_byte(const Command& c, F f) {
+template <typename F> void for_each_byte(const Command &c, F f) {
   for (unsigned i2 = 0; i2 < c.count[2]; ++i2)
     for (unsigned i1 = 0; i1 < c.count[1]; ++i1)
       for (unsigned i0 = 0; i0 < c.count[0]; ++i0) {
@@ -184,9 +195,10 @@ void for_each_byte(const Command& c, F f) {
 }
 
 // The whole command on `mem`.
-inline Outcome execute(const Command& c, Memories& mem) {
+inline Outcome execute(const Command &c, Memories &mem) {
   Outcome o = check(c, mem);
-  if (o.code) return o;
+  if (o.code)
+    return o;
   for_each_byte(c, [&](uint64_t d, bool copied, uint64_t s, uint8_t pattern) {
     mem.at(c.dst_space, d) = copied ? mem.at(c.src_space, s) : pattern;
     ++o.bytes;

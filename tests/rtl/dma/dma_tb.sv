@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// tpu_dma with commands given as staging words, so that the testbench needs no bit layout of structs.
+// tpu_dma with commands given as staging words, so that the testbench needs no bit layout of
+// structs.
 
 module dma_tb
   import tpu_pkg::*;
@@ -88,7 +89,8 @@ module dma_tb
     .clk_i,
     .rst_ni,
     .start_i,
-    .cmd_i ({tpu_dma_cmd(words3_i), tpu_dma_cmd(words2_i), tpu_dma_cmd(words1_i), tpu_dma_cmd(words0_i)}),
+    .cmd_i ({tpu_dma_cmd(words3_i), tpu_dma_cmd(words2_i), tpu_dma_cmd(words1_i),
+             tpu_dma_cmd(words0_i)}),
     .prio_i,
     .ready_o,
     .done_valid_o,

@@ -8,51 +8,56 @@
 
 // Eight chunks of each memory; chunk c < 4 is written by channel c, the others are read. The roles turn.
 class Chunks {
- public:
-  explicit Chunks(Random& random) {
-    for (unsigned i = 0; i < 8; ++i) role_[i] = i;
-    for (unsigned i = 7; i > 0; --i) std::swap(role_[i], role_[random.below(i + 1)]);
+public:
+  explicit Chunks(Random &random) {
+    for (unsigned i = 0; i < 8; ++i)
+      role_[i] = i;
+    for (unsigned i = 7; i > 0; --i)
+      std::swap(role_[i], role_[random.below(i + 1)]);
   }
   static uint32_t bytes(unsigned space) {
     return space == kHbm ? 65536 : (space == kVmem ? device().vmem_bytes : device().smem_bytes) / 8;
   }
   // HBM: seven from its start, one at its end.
   static uint32_t base(unsigned space, unsigned chunk) {
-    if (space == kHbm && chunk == 7) return device().hbm_bytes - bytes(space);
+    if (space == kHbm && chunk == 7)
+      return device().hbm_bytes - bytes(space);
     return chunk * bytes(space);
   }
   uint32_t written(unsigned space, unsigned channel) const { return base(space, role_[channel]); }
-  uint32_t read(unsigned space, Random& random) const { return base(space, role_[4 + random.below(4)]); }
+  uint32_t read(unsigned space, Random &random) const { return base(space, role_[4 + random.below(4)]); }
 
- private:
+private:
   std::array<unsigned, 8> role_{};
 };
 
 // Calls f(space, address) for every byte of the chunks in which `got` and `base` differ.
-template <typename F>
-void for_each_change(const Memories& got, const Memories& base, F f) {
+template <typename F> void for_each_change(const Memories &got, const Memories &base, F f) {
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
       const uint32_t first = Chunks::base(s, c), n = Chunks::bytes(s);
-      const uint8_t* g = got.block(s, first, n);
-      const uint8_t* b = base.block(s, first, n);
-      if (!std::memcmp(g, b, n)) continue;
+      const uint8_t *g = got.block(s, first, n);
+      const uint8_t *b = base.block(s, first, n);
+      if (!std::memcmp(g, b, n))
+        continue;
       for (uint32_t i = 0; i < n; ++i) {
-        if (g[i] != b[i]) f(s, first + i);
+        if (g[i] != b[i])
+          f(s, first + i);
       }
     }
   }
 }
 
 // Compare what the chunks cover; returns the first difference.
-inline std::string difference(const Memories& got, const Memories& want) {
-  static const char* const names[] = {"HBM", "VMEM", "SMEM"};
+inline std::string difference(const Memories &got, const Memories &want) {
+  static const char *const names[] = {"HBM", "VMEM", "SMEM"};
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
       const uint32_t base = Chunks::base(s, c), n = Chunks::bytes(s);
-      const uint8_t* g = got.block(s, base, n);
-      const uint8_t* w = want.block(s, base, n);
-      if (!std::memcmp(g, w, n)) continue;
+      const uint8_t *g = got.block(s, base, n);
+      const uint8_t *w = want.block(s, base, n);
+      if (!std::memcmp(g, w, n))
+        continue;
       const uint32_t i = uint32_t(std::mismatch(g, g + n, w).first - g);
       char t[128];
       std::snprintf(t, sizeof t, "%s 0x%x is 0x%02x, should be 0x%02x", names[s], base + i, g[i], w[i]);
@@ -62,10 +67,10 @@ inline std::string difference(const Memories& got, const Memories& want) {
   return "";
 }
 
-inline void randomise(Memories& mem, Random& random) {
+inline void randomise(Memories &mem, Random &random) {
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
-      uint8_t* p = mem.block(s, Chunks::base(s, c), Chunks::bytes(s));
+      uint8_t *p = mem.block(s, Chunks::base(s, c), Chunks::bytes(s));
       for (uint32_t i = 0; i < Chunks::bytes(s); i += 4) {
         const uint32_t x = random.next();
         std::memcpy(p + i, &x, 4);
@@ -74,43 +79,51 @@ inline void randomise(Memories& mem, Random& random) {
   }
 }
 
-inline uint32_t random_row(Random& random) {
+inline uint32_t random_row(Random &random) {
   switch (random.below(10)) {
-    case 0: return random.below(4);
-    case 1:
-    case 2:
-    case 3: return random.range(1, 40);
-    case 4:
-    case 5:
-    case 6: return random.range(1, 300);
-    case 7: return 16 * random.range(1, 20);
-    case 8: return 256 * random.range(1, 4);
-    default: return random.range(1, 3000);
+  case 0:
+    return random.below(4);
+  case 1:
+  case 2:
+  case 3:
+    return random.range(1, 40);
+  case 4:
+  case 5:
+  case 6:
+    return random.range(1, 300);
+  case 7:
+    return 16 * random.range(1, 20);
+  case 8:
+    return 256 * random.range(1, 4);
+  default:
+    return random.range(1, 3000);
   }
 }
 
-inline unsigned random_space(Random& random) {
+inline unsigned random_space(Random &random) {
   const unsigned p = random.below(20);
   return p < 9 ? kHbm : p < 16 ? kVmem : kSmem;
 }
 
 // A base in [chunk, chunk + size) for an extent relative to 0, often aligned.
-inline uint32_t place(Random& random, uint32_t chunk, uint32_t size, const Extent& e) {
+inline uint32_t place(Random &random, uint32_t chunk, uint32_t size, const Extent &e) {
   const uint32_t first = chunk + uint32_t(-e.low), slack = size - uint32_t(e.high - e.low);
   uint32_t base = first + random.below(slack + 1);
   const unsigned p = random.below(10);
   const uint32_t align = p < 2 ? 16 : p < 4 ? 32 : p < 5 ? 256 : 1;
   const uint32_t down = base - base % align;
-  if (down >= first) base = down;
+  if (down >= first)
+    base = down;
   if (p == 9) {
     // Near a 4 KiB line.
     const uint32_t line = (base / 4096) * 4096 + random.below(40) - 20;
-    if (line >= first && line <= first + slack) base = line;
+    if (line >= first && line <= first + slack)
+      base = line;
   }
   return base;
 }
 
-inline Command random_command(Random& random, const Chunks& chunks, unsigned channel) {
+inline Command random_command(Random &random, const Chunks &chunks, unsigned channel) {
   Command c;
   c.src_space = random_space(random);
   c.dst_space = random_space(random);
@@ -120,12 +133,14 @@ inline Command random_command(Random& random, const Chunks& chunks, unsigned cha
   c.fill = random.percent(25);
   const uint32_t dst_size = Chunks::bytes(c.dst_space), src_size = Chunks::bytes(c.src_space);
   c.row_bytes = std::min(c.row_bytes, std::min(dst_size, src_size) / 2);
-  for (auto& n : c.count) n = uint16_t(random.percent(60) ? 1 : random.percent(4) ? 0 : random.range(1, 6));
+  for (auto &n : c.count)
+    n = uint16_t(random.percent(60) ? 1 : random.percent(4) ? 0 : random.range(1, 6));
 
   // Destination: dimensions in any order, each stride past what the inner ones cover.
   for (;;) {
     unsigned order[3] = {0, 1, 2};
-    for (unsigned i = 2; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+    for (unsigned i = 2; i > 0; --i)
+      std::swap(order[i], order[random.below(i + 1)]);
     uint32_t cover = c.row_bytes;
     for (unsigned d : order) {
       const uint32_t gap = random.percent(40) ? 0 : random.below(40);
@@ -134,7 +149,8 @@ inline Command random_command(Random& random, const Chunks& chunks, unsigned cha
     }
     const Extent e = extent(0, c.row_bytes, c.dst_stride, c.count);
     const bool nothing = !c.row_bytes || !c.count[0] || !c.count[1] || !c.count[2];
-    if (nothing) break;
+    if (nothing)
+      break;
     if (e.high - e.low <= dst_size) {
       c.dst = place(random, chunks.written(c.dst_space, channel), dst_size, e);
       break;
@@ -142,14 +158,17 @@ inline Command random_command(Random& random, const Chunks& chunks, unsigned cha
     c.count[random.below(3)] = 1;
   }
   c.valid_row = random.percent(20) ? 0 : random.percent(30) ? c.row_bytes : random.below(c.row_bytes + 1);
-  for (unsigned d = 0; d < 3; ++d) c.valid[d] = uint16_t(random.percent(50) ? c.count[d] : random.below(c.count[d] + 1));
+  for (unsigned d = 0; d < 3; ++d)
+    c.valid[d] = uint16_t(random.percent(50) ? c.count[d] : random.below(c.count[d] + 1));
 
   // Source: anything that fits, overlaps included.
   const uint32_t row = c.fill ? c.valid_row : c.row_bytes;
-  const auto& count = c.fill ? c.valid : c.count;
+  const auto &count = c.fill ? c.valid : c.count;
   for (unsigned tries = 0;; ++tries) {
-    for (auto& s : c.src_stride) {
-      s = random.percent(20) || tries > 20 ? 0 : int32_t(random.below(2 * row + 40)) * (random.percent(30) ? -1 : 1);
+    for (auto &s : c.src_stride) {
+      s = random.percent(20) || tries > 20
+              ? 0
+              : int32_t(random.below(2 * row + 40)) * (random.percent(30) ? -1 : 1);
     }
     const Extent e = extent(0, row, c.src_stride, count);
     if (!row || !count[0] || !count[1] || !count[2]) {
@@ -163,44 +182,60 @@ inline Command random_command(Random& random, const Chunks& chunks, unsigned cha
   }
   // Strides of dimensions with one element mean nothing.
   for (unsigned d = 0; d < 3; ++d) {
-    if (c.count[d] == 1 && random.percent(30)) c.dst_stride[d] = int32_t(random.next());
-    if (c.count[d] == 1 && random.percent(30)) c.src_stride[d] = int32_t(random.next());
+    if (c.count[d] == 1 && random.percent(30))
+      c.dst_stride[d] = int32_t(random.next());
+    if (c.count[d] == 1 && random.percent(30))
+      c.src_stride[d] = int32_t(random.next());
   }
   if (!c.fill) {
     // Fields of fill mean nothing without it.
     c.valid_row = random.next();
-    for (auto& v : c.valid) v = uint16_t(random.next());
+    for (auto &v : c.valid)
+      v = uint16_t(random.next());
   }
   return c;
 }
 
 // A command with a fault that the start checks must find, or an extreme one that is right.
-inline Command random_fault(Random& random, const Chunks& chunks, unsigned channel) {
+inline Command random_fault(Random &random, const Chunks &chunks, unsigned channel) {
   Command c = random_command(random, chunks, channel);
-  for (auto& n : c.count) n = std::max<uint16_t>(n, 1);
+  for (auto &n : c.count)
+    n = std::max<uint16_t>(n, 1);
   c.row_bytes = std::max(c.row_bytes, 1u);
   for (unsigned n = random.range(1, 2); n > 0; --n) {
     switch (random.below(9)) {
-      case 0: c.src_space = kAcc; break;
-      case 1: c.dst_space = kAcc; break;
-      case 2: c.gather = random.range(1, 3); break;
-      case 3:
-        c.fill = 1;
-        c.valid_row = random.next() >> random.below(32);
-        break;
-      case 4:
-        c.fill = 1;
-        c.valid[random.below(3)] = uint16_t(random.next());
-        break;
-      case 5: c.src = random.next(); break;
-      case 6: c.dst = random.next(); break;
-      case 7: {
-        const unsigned d = random.below(3);
-        c.count[d] = uint16_t(random.next() | 2);
-        (random.percent(50) ? c.src_stride : c.dst_stride)[d] = int32_t(random.next());
-        break;
-      }
-      default: c.row_bytes = random.next(); break;
+    case 0:
+      c.src_space = kAcc;
+      break;
+    case 1:
+      c.dst_space = kAcc;
+      break;
+    case 2:
+      c.gather = random.range(1, 3);
+      break;
+    case 3:
+      c.fill = 1;
+      c.valid_row = random.next() >> random.below(32);
+      break;
+    case 4:
+      c.fill = 1;
+      c.valid[random.below(3)] = uint16_t(random.next());
+      break;
+    case 5:
+      c.src = random.next();
+      break;
+    case 6:
+      c.dst = random.next();
+      break;
+    case 7: {
+      const unsigned d = random.below(3);
+      c.count[d] = uint16_t(random.next() | 2);
+      (random.percent(50) ? c.src_stride : c.dst_stride)[d] = int32_t(random.next());
+      break;
+    }
+    default:
+      c.row_bytes = random.next();
+      break;
     }
   }
   return c;

@@ -15,18 +15,23 @@ namespace {
 uint64_t g_seed = 1;
 unsigned g_rounds = 150;
 int g_failed = 0;
-const char* g_only = "";
+const char *g_only = "";
 
-bool wanted(const char* name) { return std::strstr(name, g_only) != nullptr; }
+bool wanted(const char *name) {
+  return std::strstr(name, g_only) != nullptr;
+}
 
-void verdict(const std::string& name, bool ok, const std::string& why) {
-  if (ok) std::printf("PASS dma %s: %s\n", CONFIG, name.c_str());
-  else std::printf("FAIL dma %s: %s: %s\n", CONFIG, name.c_str(), why.c_str());
+void verdict(const std::string &name, bool ok, const std::string &why) {
+  if (ok)
+    std::printf("PASS dma %s: %s\n", CONFIG, name.c_str());
+  else
+    std::printf("FAIL dma %s: %s: %s\n", CONFIG, name.c_str(), why.c_str());
   std::fflush(stdout);
   g_failed += !ok;
 }
 
-Command copy(unsigned src_space, uint32_t src, unsigned dst_space, uint32_t dst, uint32_t row, uint16_t rows = 1) {
+Command copy(unsigned src_space, uint32_t src, unsigned dst_space, uint32_t dst, uint32_t row,
+             uint16_t rows = 1) {
   Command c;
   c.src_space = src_space;
   c.src = src;
@@ -38,10 +43,11 @@ Command copy(unsigned src_space, uint32_t src, unsigned dst_space, uint32_t dst,
   return c;
 }
 
-std::string expect(const Done& d, const Outcome& want) {
-  if (d.outcome == want) return "";
-  return "channel " + std::to_string(d.channel) + " " + d.command.text() + ": " + d.outcome.text() + ", should be " +
-         want.text();
+std::string expect(const Done &d, const Outcome &want) {
+  if (d.outcome == want)
+    return "";
+  return "channel " + std::to_string(d.channel) + " " + d.command.text() + ": " + d.outcome.text() +
+         ", should be " + want.text();
 }
 
 // ---- Figures, with a memory of 100 cycles and no stalls. Cycles from start to done.
@@ -50,28 +56,32 @@ struct Span {
   uint64_t cycles() const { return last - first; }
 };
 
-Span timed(Bench& b, const std::vector<std::pair<unsigned, Command>>& commands, std::string& why) {
+Span timed(Bench &b, const std::vector<std::pair<unsigned, Command>> &commands, std::string &why) {
   b.set(Stalls::none());
   Memories want = b.mem;
-  for (const auto& c : commands) {
+  for (const auto &c : commands) {
     execute(c.second, want);
     b.push(c.first, c.second);
   }
   b.finished.clear();
   b.run();
   Span s;
-  for (const auto& d : b.finished) {
+  for (const auto &d : b.finished) {
     s.first = std::min(s.first, d.start);
     s.last = std::max(s.last, d.end);
-    if (d.outcome.code && why.empty()) why = d.outcome.text();
+    if (d.outcome.code && why.empty())
+      why = d.outcome.text();
   }
-  if (b.finished.size() != commands.size() && why.empty()) why = "not all done";
-  if (why.empty()) why = b.why();
-  if (why.empty()) why = difference(b.mem, want);
+  if (b.finished.size() != commands.size() && why.empty())
+    why = "not all done";
+  if (why.empty())
+    why = b.why();
+  if (why.empty())
+    why = difference(b.mem, want);
   return s;
 }
 
-void figure(const std::string& what, double value, double bar, bool at_least, const std::string& why) {
+void figure(const std::string &what, double value, double bar, bool at_least, const std::string &why) {
   char t[160];
   std::snprintf(t, sizeof t, "%s = %.2f (bar %s %.2f)", what.c_str(), value, at_least ? ">=" : "<=", bar);
   verdict(t, why.empty() && (at_least ? value >= bar : value <= bar), why.empty() ? "bar missed" : why);
@@ -83,12 +93,15 @@ void figures() {
   const uint32_t size = std::min<uint32_t>(65536, device().vmem_bytes / 2);
   const double ideal = size / 16.0;
   // Start to done without the memory's latency: of the first read word, or of the write response.
-  auto latency = [](const Command& c) { return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0; };
-  auto rate = [&](const std::string& what, const std::vector<std::pair<unsigned, Command>>& commands, double beats,
-                  double bar) {
+  auto latency = [](const Command &c) {
+    return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0;
+  };
+  auto rate = [&](const std::string &what, const std::vector<std::pair<unsigned, Command>> &commands,
+                  double beats, double bar) {
     std::string why;
     const Span s = timed(b, commands, why);
-    figure(what + ", % of 16 B a cycle", 100 * beats / (double(s.cycles()) - latency(commands[0].second)), bar, true, why);
+    figure(what + ", % of 16 B a cycle", 100 * beats / (double(s.cycles()) - latency(commands[0].second)),
+           bar, true, why);
   };
   rate("HBM to VMEM, rows of 256", {{0, copy(kHbm, 0, kVmem, 0, 256, uint16_t(size / 256))}}, ideal, 97);
   rate("HBM to VMEM, rows of 64", {{0, copy(kHbm, 0, kVmem, 0, 64, uint16_t(size / 64))}}, ideal, 97);
@@ -103,10 +116,12 @@ void figures() {
   rate("VMEM to VMEM, one row", {{2, copy(kVmem, 0, kVmem, size, size)}}, ideal, 97);
   {
     std::string why;
-    const Span s = timed(b, {{0, copy(kHbm, 0, kVmem, 0, 256, uint16_t(size / 256))},
-                             {3, copy(kVmem, size, kHbm, 131072, 256, uint16_t(size / 256))}}, why);
+    const Span s = timed(b,
+                         {{0, copy(kHbm, 0, kVmem, 0, 256, uint16_t(size / 256))},
+                          {3, copy(kVmem, size, kHbm, 131072, 256, uint16_t(size / 256))}},
+                         why);
     double worst = 100;
-    for (const auto& d : b.finished) {
+    for (const auto &d : b.finished) {
       worst = std::min(worst, 100 * ideal / (double(d.end - d.start) - latency(d.command)));
     }
     (void)s;
@@ -117,7 +132,8 @@ void figures() {
     const Span s = timed(b, {{1, copy(kHbm, 256, kVmem, 512, 64)}}, why);
     figure("64 bytes HBM to VMEM, cycles beside latency and data", double(s.cycles()) - 104, 15, false, why);
     const Span t = timed(b, {{1, copy(kVmem, 256, kHbm, 512, 64)}}, why);
-    figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false, why);
+    figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false,
+           why);
     const Span u = timed(b, {{1, copy(kVmem, 256, kVmem, 4096, 32)}}, why);
     figure("32 bytes VMEM to VMEM, cycles", double(u.cycles()), 20, false, why);
     Command row = copy(kHbm, 0, kVmem, 0, 64);
@@ -125,12 +141,13 @@ void figures() {
     row.count = {{2, 2, 2}};
     row.src_stride = row.dst_stride = {{64, 128, 256}};
     const Span v = timed(b, {{1, row}}, why);
-    figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n, 20, false, why);
+    figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n,
+           20, false, why);
   }
   {
     // Queued commands of one channel, of two channels, and of different directions on one.
-    auto gap = [&](const std::string& what, const std::vector<std::pair<unsigned, Command>>& commands, double beats,
-                   double bar) {
+    auto gap = [&](const std::string &what, const std::vector<std::pair<unsigned, Command>> &commands,
+                   double beats, double bar) {
       std::string why;
       const Span s = timed(b, commands, why);
       figure(what + ", cycles lost", double(s.cycles()) - 100 - beats, bar, false, why);
@@ -152,20 +169,22 @@ void figures() {
     fast.prio = 3;
     timed(b, {{0, slow}, {1, fast}}, why);
     uint64_t end[2] = {0, 0};
-    for (const auto& d : b.finished) end[d.channel] = d.end - d.start;
-    figure("8 KiB of priority 3 beside 8 KiB of priority 0, cycles of the first", double(end[1]), 100 + 512 + 128 + 15,
-           false, why);
+    for (const auto &d : b.finished)
+      end[d.channel] = d.end - d.start;
+    figure("8 KiB of priority 3 beside 8 KiB of priority 0, cycles of the first", double(end[1]),
+           100 + 512 + 128 + 15, false, why);
     fast.prio = 0;
     timed(b, {{0, slow}, {1, fast}}, why);
-    for (const auto& d : b.finished) end[d.channel] = d.end;
+    for (const auto &d : b.finished)
+      end[d.channel] = d.end;
     // The first one's bursts fill the return buffer before the other one's check is through.
-    figure("equal channels end apart, cycles", double(end[1] > end[0] ? end[1] - end[0] : end[0] - end[1]), 128, false,
-           why);
+    figure("equal channels end apart, cycles", double(end[1] > end[0] ? end[1] - end[0] : end[0] - end[1]),
+           128, false, why);
   }
 }
 
 // ---- Random commands on all channels.
-std::string random_round(Bench& b, unsigned commands, bool faults) {
+std::string random_round(Bench &b, unsigned commands, bool faults) {
   Chunks chunks(b.random);
   randomise(b.mem, b.random);
   Memories want = b.mem;
@@ -178,7 +197,8 @@ std::string random_round(Bench& b, unsigned commands, bool faults) {
       Command cmd = fault ? random_fault(b.random, chunks, c) : random_command(b.random, chunks, c);
       const Outcome o = check(cmd, want);
       // A fault that is none could write anywhere.
-      if (fault && !o.code) continue;
+      if (fault && !o.code)
+        continue;
       expected[c].push_back({cmd, o.code ? o : execute(cmd, want)});
       b.push(c, cmd);
       if (o.code) {
@@ -190,14 +210,15 @@ std::string random_round(Bench& b, unsigned commands, bool faults) {
     }
   }
   std::string why;
-  b.on_done = [&](const Done& d) {
-    auto& e = expected[d.channel];
+  b.on_done = [&](const Done &d) {
+    auto &e = expected[d.channel];
     if (e.empty()) {
       b.fail("too many completions");
       return;
     }
     const std::string wrong = expect(d, e.front().second);
-    if (!wrong.empty()) b.fail(wrong);
+    if (!wrong.empty())
+      b.fail(wrong);
     const bool code = e.front().second.code;
     e.pop_front();
     // Results are visible at completion. Only the last command's: later ones write the same places.
@@ -206,16 +227,19 @@ std::string random_round(Bench& b, unsigned commands, bool faults) {
       for_each_byte(d.command, [&](uint64_t to, bool, uint64_t from, uint8_t) {
         same = same && b.mem.at(d.command.dst_space, to) == b.mem.at(d.command.src_space, from);
       });
-      if (!same) b.fail("done before its bytes have landed: " + d.command.text());
+      if (!same)
+        b.fail("done before its bytes have landed: " + d.command.text());
     }
   };
   b.run();
   b.on_done = nullptr;
   why = b.why();
-  for (auto& e : expected) {
-    if (why.empty() && !e.empty()) why = "command not completed: " + e.front().first.text();
+  for (auto &e : expected) {
+    if (why.empty() && !e.empty())
+      why = "command not completed: " + e.front().first.text();
   }
-  if (why.empty()) why = difference(b.mem, want);
+  if (why.empty())
+    why = difference(b.mem, want);
   if (why.empty() && any_fault) {
     b.do_abort(20000);
     why = b.why();
@@ -225,7 +249,8 @@ std::string random_round(Bench& b, unsigned commands, bool faults) {
 
 void random_commands() {
   for (unsigned profile = 0; profile < 3; ++profile) {
-    static const char* const names[] = {"no stalls", "stalls on every handshake", "stalls and faulty commands"};
+    static const char *const names[] = {"no stalls", "stalls on every handshake",
+                                        "stalls and faulty commands"};
     const uint64_t seed = g_seed * 1000 + profile;
     Bench b(seed);
     std::string why;
@@ -234,30 +259,38 @@ void random_commands() {
       b.set(profile == 0 ? Stalls::none() : Stalls::some(b.random));
       b.finished.clear();
       why = random_round(b, 12, profile == 2);
-      if (!why.empty()) why = "round " + std::to_string(r) + ": " + why;
-      for (const auto& d : b.finished) moved += d.outcome.bytes;
+      if (!why.empty())
+        why = "round " + std::to_string(r) + ": " + why;
+      for (const auto &d : b.finished)
+        moved += d.outcome.bytes;
     }
     verdict("random commands, " + std::string(names[profile]) + ", seed " + std::to_string(seed) + ", " +
-                std::to_string(g_rounds) + " rounds, " + std::to_string(b.now) + " cycles, " + std::to_string(moved) +
-                " bytes",
+                std::to_string(g_rounds) + " rounds, " + std::to_string(b.now) + " cycles, " +
+                std::to_string(moved) + " bytes",
             why.empty(), why);
   }
 }
 
 // ---- One command after the other, results compared at once.
-std::string one_by_one(Bench& b, const std::vector<Command>& commands, unsigned channel) {
-  for (const auto& c : commands) {
+std::string one_by_one(Bench &b, const std::vector<Command> &commands, unsigned channel) {
+  for (const auto &c : commands) {
     Memories before = b.mem;
     const Outcome want = execute(c, before);
     b.finished.clear();
     b.push(channel, c);
-    if (!b.run()) return b.why() + " " + c.text();
-    if (b.finished.size() != 1) return "not completed";
+    if (!b.run())
+      return b.why() + " " + c.text();
+    if (b.finished.size() != 1)
+      return "not completed";
     std::string why = expect(b.finished[0], want);
-    if (why.empty()) why = difference(b.mem, before);
-    if (!why.empty()) return why;
-    if (want.code) b.do_abort(20000);
-    if (!b.errors.empty()) return b.why();
+    if (why.empty())
+      why = difference(b.mem, before);
+    if (!why.empty())
+      return why;
+    if (want.code)
+      b.do_abort(20000);
+    if (!b.errors.empty())
+      return b.why();
   }
   return "";
 }
@@ -271,10 +304,12 @@ void directed() {
   Command idma = copy(kHbm, 0x6e76a, kHbm, 0x1f9c03, 1958);
   {
     Memories want = b.mem;
-    for (uint32_t i = 0; i < 1958; ++i) b.mem.at(kHbm, 0x6e76a + i) = want.at(kHbm, 0x6e76a + i) = uint8_t(b.random.next());
+    for (uint32_t i = 0; i < 1958; ++i)
+      b.mem.at(kHbm, 0x6e76a + i) = want.at(kHbm, 0x6e76a + i) = uint8_t(b.random.next());
     execute(idma, want);
     b.push(0, idma);
-    const bool ok = b.run() && !std::memcmp(want.block(kHbm, 0x1f9000, 8192), b.mem.block(kHbm, 0x1f9000, 8192), 8192);
+    const bool ok =
+        b.run() && !std::memcmp(want.block(kHbm, 0x1f9000, 8192), b.mem.block(kHbm, 0x1f9000, 8192), 8192);
     verdict("iDMA issue 115: 1958 bytes from 0x6e76a to 0x1f9c03", ok, b.why() + " bytes differ");
   }
   list = {copy(kHbm, 0x676a, kVmem, 0x1c03, 1958), copy(kVmem, 0x76a, kHbm, 0x9c03, 1958),
@@ -286,7 +321,8 @@ void directed() {
   list.clear();
   for (unsigned k = 0; k < 4; ++k) {
     Command c = copy(kHbm, 0xffffffff, kVmem, 0xfffffff0, k == 0 ? 0 : 64);
-    if (k > 0) c.count[k - 1] = 0;
+    if (k > 0)
+      c.count[k - 1] = 0;
     list.push_back(c);
   }
   why = one_by_one(b, list, 2);
@@ -308,7 +344,7 @@ void directed() {
       list.push_back(c);
     }
   }
-  Command wrap = copy(kHbm, 0, kVmem, 0, 16, 65535);  // 32-bit sums would wrap to a valid end
+  Command wrap = copy(kHbm, 0, kVmem, 0, 16, 65535); // 32-bit sums would wrap to a valid end
   wrap.src_stride[0] = 0x10002;
   list.push_back(wrap);
   wrap.src_stride = {{int32_t(0x80000000), 0x7fffffff, 1}};
@@ -357,17 +393,22 @@ void directed() {
     Chunks chunks(b.random);
     const Command c = random_fault(b.random, chunks, 0);
     const Outcome want = check(c, b.mem);
-    if (!want.code) continue;
+    if (!want.code)
+      continue;
     ++faults;
     b.finished.clear();
     b.push(i % 4, c);
     b.run();
-    if (b.finished.size() == 1) why = expect(b.finished[0], want);
-    else why = b.why();
+    if (b.finished.size() == 1)
+      why = expect(b.finished[0], want);
+    else
+      why = b.why();
     b.do_abort(1000);
-    if (why.empty()) why = b.why();
+    if (why.empty())
+      why = b.why();
   }
-  verdict("start checks of " + std::to_string(faults) + " faulty commands", why.empty() && faults > 1000, why);
+  verdict("start checks of " + std::to_string(faults) + " faulty commands", why.empty() && faults > 1000,
+          why);
 }
 
 // ---- Lengths and offsets around 4 KiB.
@@ -382,11 +423,13 @@ void pages() {
     const unsigned from = way == 1 ? kVmem : kHbm, to = way == 2 ? kVmem : kHbm;
     const uint32_t pages = 4 * 4096 * (ch + 1);
     const uint32_t vmem_pages = device().vmem_bytes / 8 * (ch + 4);
-    Command c = copy(from, (from == kVmem ? 0 : 0x10000 * 5) + src, to, (to == kVmem ? vmem_pages : pages) + dst, length);
+    Command c = copy(from, (from == kVmem ? 0 : 0x10000 * 5) + src, to,
+                     (to == kVmem ? vmem_pages : pages) + dst, length);
     execute(c, want);
     b.push(ch, c);
   };
-  static const uint32_t lengths[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, 272, 4079, 4080, 4081, 4095, 4096, 4097};
+  static const uint32_t lengths[] = {0,   1,   2,   15,   16,   17,   31,   32,   33,  255,
+                                     256, 257, 272, 4079, 4080, 4081, 4095, 4096, 4097};
   std::string why;
   for (unsigned way = 0; way < 3; ++way) {
     for (int s = -17; s <= 17; s += 1) {
@@ -398,8 +441,10 @@ void pages() {
     }
     b.run();
     why = b.why();
-    if (why.empty()) why = difference(b.mem, want);
-    if (!why.empty()) break;
+    if (why.empty())
+      why = difference(b.mem, want);
+    if (!why.empty())
+      break;
   }
   // All lengths 0 .. 4097 once, at random offsets near the line.
   for (uint32_t length = 0; length <= 4097 && why.empty(); ++length) {
@@ -407,7 +452,8 @@ void pages() {
     if (length % 64 == 0 || length == 4097) {
       b.run();
       why = b.why();
-      if (why.empty()) why = difference(b.mem, want);
+      if (why.empty())
+        why = difference(b.mem, want);
     }
   }
   verdict("lengths 0 .. 4097 and offsets around 4 KiB, " + std::to_string(n) + " commands", why.empty(), why);
@@ -415,7 +461,7 @@ void pages() {
 
 // ---- Bus errors.
 // A victim channel meets an error at one beat; a bystander must not notice. After an abort all works.
-std::string error_case(Bench& b, const Command& victim, bool write, uint64_t at, unsigned accept) {
+std::string error_case(Bench &b, const Command &victim, bool write, uint64_t at, unsigned accept) {
   b.set(Stalls::none());
   b.axi.set.accept = accept;
   b.axi.set.latency = 30;
@@ -430,38 +476,47 @@ std::string error_case(Bench& b, const Command& victim, bool write, uint64_t at,
   (write ? b.axi.write_error : b.axi.read_error) = hit;
   b.finished.clear();
   b.push(0, victim);
-  b.push(0, victim);  // one behind it
-  for (unsigned i = 0; i < 8; ++i) b.tick();
-  if (write) b.push(1, bystander);
+  b.push(0, victim); // one behind it
+  for (unsigned i = 0; i < 8; ++i)
+    b.tick();
+  if (write)
+    b.push(1, bystander);
   b.run();
   b.axi.read_error = b.axi.write_error = nullptr;
-  if (!b.errors.empty()) return b.why();
-  const auto& hits = write ? b.axi.write_error_bursts : b.axi.read_error_bursts;
-  if (hits.size() != 1) return "error was not injected";
-  const Done* first = nullptr;
+  if (!b.errors.empty())
+    return b.why();
+  const auto &hits = write ? b.axi.write_error_bursts : b.axi.read_error_bursts;
+  if (hits.size() != 1)
+    return "error was not injected";
+  const Done *first = nullptr;
   unsigned of_victim = 0;
-  for (const auto& d : b.finished) {
-    if (d.channel != 0) continue;
+  for (const auto &d : b.finished) {
+    if (d.channel != 0)
+      continue;
     ++of_victim;
     first = &d;
   }
   const Outcome bus{kBus, write, hits[0], 0};
   if (of_victim < 1 || !(first->outcome == bus)) {
-    return "channel 0: " + (first ? first->outcome.text() : std::string("nothing")) + ", should be " + bus.text();
+    return "channel 0: " + (first ? first->outcome.text() : std::string("nothing")) + ", should be " +
+           bus.text();
   }
   if (write) {
     execute(bystander, want);
     Memories alone = before;
     execute(bystander, alone);
     const uint64_t n = b.mem.size(kSmem);
-    if (std::memcmp(b.mem.block(kSmem, 0, n), alone.block(kSmem, 0, n), n)) return "the bystander's bytes differ";
+    if (std::memcmp(b.mem.block(kSmem, 0, n), alone.block(kSmem, 0, n), n))
+      return "the bystander's bytes differ";
   }
   // What the victim wrote is right or not written, and nothing else changed.
   bool strange = false;
   for_each_change(b.mem, before, [&](unsigned s, uint32_t i) { strange |= b.mem.at(s, i) != want.at(s, i); });
-  if (strange) return "a byte is neither old nor new";
+  if (strange)
+    return "a byte is neither old nor new";
   b.do_abort(2000);
-  if (!b.errors.empty()) return b.why();
+  if (!b.errors.empty())
+    return b.why();
   const std::string why = one_by_one(b, {again, victim}, 0);
   return why.empty() ? "" : "after the abort: " + why;
 }
@@ -474,13 +529,15 @@ void bus_errors() {
   // Reads: every beat, several depths, into VMEM and into HBM, with shifted lanes.
   for (uint32_t depth : depths) {
     for (unsigned way = 0; way < 3 && why.empty(); ++way) {
-      Command c = copy(kHbm, 0x40000 + (way ? 5 : 0), way == 2 ? kHbm : kVmem, 0x1000 + (way ? 10 : 0), 64, 10);
+      Command c =
+          copy(kHbm, 0x40000 + (way ? 5 : 0), way == 2 ? kHbm : kVmem, 0x1000 + (way ? 10 : 0), 64, 10);
       c.src_stride[0] = 112;
       randomise(b.mem, b.random);
       const unsigned beats = way ? 50 : 40;
       for (uint64_t at = 0; at < beats && why.empty(); at += depth == 8 || depth == 64 ? 1 : 7, ++n) {
         why = error_case(b, c, false, at, depth);
-        if (!why.empty()) why = "read error at beat " + std::to_string(at) + " depth " + std::to_string(depth) + ": " + why;
+        if (!why.empty())
+          why = "read error at beat " + std::to_string(at) + " depth " + std::to_string(depth) + ": " + why;
       }
     }
   }
@@ -493,7 +550,8 @@ void bus_errors() {
       randomise(b.mem, b.random);
       for (uint64_t at = 0; at < 10 && why.empty(); ++at, ++n) {
         why = error_case(b, c, true, at, depth);
-        if (!why.empty()) why = "write error at burst " + std::to_string(at) + " depth " + std::to_string(depth) + ": " + why;
+        if (!why.empty())
+          why = "write error at burst " + std::to_string(at) + " depth " + std::to_string(depth) + ": " + why;
       }
     }
   }
@@ -511,8 +569,10 @@ void bus_errors() {
   b.push(2, copy(kHbm, 0x40100, kVmem, 0x1000, 256));
   b.run();
   why = b.why();
-  if (why.empty() && b.finished.size() != 1) why = "one completion expected";
-  if (why.empty()) why = expect(b.finished[0], {kBus, 1, 0x1000, 0});
+  if (why.empty() && b.finished.size() != 1)
+    why = "one completion expected";
+  if (why.empty())
+    why = expect(b.finished[0], {kBus, 1, 0x1000, 0});
   b.axi.read_error = b.axi.write_error = nullptr;
   verdict("the older command's error wins", why.empty(), why);
 }
@@ -539,39 +599,49 @@ void disturbed(bool by_reset) {
         b.push(c, cmd);
       }
     }
-    for (unsigned i = b.random.below(b.random.percent(50) ? 60 : 1500); i > 0; --i) b.tick();
+    for (unsigned i = b.random.below(b.random.percent(50) ? 60 : 1500); i > 0; --i)
+      b.tick();
     const uint64_t bound = 64 * (b.axi.set.latency + b.axi.set.jitter + b.axi.set.answer) * 8 + 1000;
-    if (by_reset) b.reset(b.random.range(2, 5));
-    else longest = std::max(longest, b.do_abort(bound));
+    if (by_reset)
+      b.reset(b.random.range(2, 5));
+    else
+      longest = std::max(longest, b.do_abort(bound));
     why = b.why();
     for_each_change(b.mem, before, [&](unsigned space, uint32_t i) {
-      if (after.at(space, i) == *before.block(space, i, 1)) why = "wrote where no command writes";
+      if (after.at(space, i) == *before.block(space, i, 1))
+        why = "wrote where no command writes";
     });
-    if (why.empty()) why = random_round(b, 4, false);
-    if (!why.empty()) why = "round " + std::to_string(r) + ": " + why;
+    if (why.empty())
+      why = random_round(b, 4, false);
+    if (!why.empty())
+      why = "round " + std::to_string(r) + ": " + why;
   }
   // Without stalls the bound is the contract's.
   if (!by_reset && why.empty()) {
     b.set(Stalls::none());
     for (unsigned c = 0; c < kChannels; ++c) {
       const uint32_t at = 8192 * c;
-      for (unsigned i = 0; i < 4; ++i) b.push(c, copy(kHbm, at, c == 3 ? kHbm : kVmem, 0x40000 % device().vmem_bytes + at, 4096));
+      for (unsigned i = 0; i < 4; ++i)
+        b.push(c, copy(kHbm, at, c == 3 ? kHbm : kVmem, 0x40000 % device().vmem_bytes + at, 4096));
     }
-    for (unsigned i = 0; i < 300; ++i) b.tick();
+    for (unsigned i = 0; i < 300; ++i)
+      b.tick();
     const uint64_t cycles = b.do_abort(100000);
     why = b.why();
-    if (why.empty() && cycles > 1000) why = "abort took " + std::to_string(cycles) + " cycles";
+    if (why.empty() && cycles > 1000)
+      why = "abort took " + std::to_string(cycles) + " cycles";
   }
-  verdict(std::string(by_reset ? "reset" : "abort") + " at random moments, seed " + std::to_string(seed) + ", " +
-              std::to_string(g_rounds) + " rounds" + (by_reset ? "" : ", longest " + std::to_string(longest) + " cycles"),
+  verdict(std::string(by_reset ? "reset" : "abort") + " at random moments, seed " + std::to_string(seed) +
+              ", " + std::to_string(g_rounds) + " rounds" +
+              (by_reset ? "" : ", longest " + std::to_string(longest) + " cycles"),
           why.empty(), why);
 }
 
 // ---- The checkers are able to fail.
 void checkers() {
   struct Case {
-    const char* name;
-    std::function<void(std::vector<AxiCycle>&)> build;
+    const char *name;
+    std::function<void(std::vector<AxiCycle> &)> build;
   };
   auto ar = [](uint32_t addr, uint32_t len, bool ready) {
     AxiCycle c;
@@ -597,28 +667,45 @@ void checkers() {
     return c;
   };
   const Case cases[] = {
-      {"burst across 4 KiB", [&](auto& v) { v = {ar(0xff0, 1, true)}; }},
-      {"unaligned burst", [&](auto& v) { v = {ar(0x8, 0, true)}; }},
-      {"valid dropped", [&](auto& v) { v = {ar(0, 0, false), AxiCycle{}}; }},
-      {"payload changed", [&](auto& v) { v = {ar(0, 0, false), ar(16, 0, true)}; }},
-      {"data changed", [&](auto& v) { v = {aw(0, 1), w(false, 1, false), w(false, 2, true)}; }},
-      {"data before address", [&](auto& v) { v = {w(true, 0, true)}; }},
-      {"last too early", [&](auto& v) { v = {aw(0, 1), w(true, 0, true)}; }},
-      {"last missing", [&](auto& v) { v = {aw(0, 0), w(false, 0, true)}; }},
-      {"valid in reset", [&](auto& v) {
+      {"burst across 4 KiB", [&](auto &v) { v = {ar(0xff0, 1, true)}; }},
+      {"unaligned burst", [&](auto &v) { v = {ar(0x8, 0, true)}; }},
+      {"valid dropped",
+       [&](auto &v) {
+         v = {ar(0, 0, false), AxiCycle{}};
+       }},
+      {"payload changed",
+       [&](auto &v) {
+         v = {ar(0, 0, false), ar(16, 0, true)};
+       }},
+      {"data changed",
+       [&](auto &v) {
+         v = {aw(0, 1), w(false, 1, false), w(false, 2, true)};
+       }},
+      {"data before address", [&](auto &v) { v = {w(true, 0, true)}; }},
+      {"last too early",
+       [&](auto &v) {
+         v = {aw(0, 1), w(true, 0, true)};
+       }},
+      {"last missing",
+       [&](auto &v) {
+         v = {aw(0, 0), w(false, 0, true)};
+       }},
+      {"valid in reset",
+       [&](auto &v) {
          AxiCycle r;
          r.reset = true;
          v = {r, r};
          v[1].aw_valid = true;
        }},
   };
-  for (const auto& k : cases) {
+  for (const auto &k : cases) {
     std::vector<AxiCycle> v;
     k.build(v);
     AxiChecker checker;
     unsigned reports = 0;
-    checker.report = [&](const std::string&) { ++reports; };
-    for (const auto& c : v) checker.cycle(c);
+    checker.report = [&](const std::string &) { ++reports; };
+    for (const auto &c : v)
+      checker.cycle(c);
     verdict(std::string("the protocol checker sees: ") + k.name, reports > 0, "it does not");
   }
   // A wrong byte and a hang are seen.
@@ -656,30 +743,42 @@ void speed() {
   b.time_evals = true;
   b.run();
   const double cycles = double(b.now - first);
-  std::printf("dma %s: streaming both ways, %.0f cycles, three evaluations a cycle: %.0f kHz\n", CONFIG, cycles,
-              cycles / b.eval_seconds / 1000);
+  std::printf("dma %s: streaming both ways, %.0f cycles, three evaluations a cycle: %.0f kHz\n", CONFIG,
+              cycles, cycles / b.eval_seconds / 1000);
 }
 
-}  // namespace
+} // namespace
 
-int main(int argc, char** argv) {
-  if (argc > 1) g_seed = std::strtoull(argv[1], nullptr, 0);
-  if (argc > 2) g_rounds = unsigned(std::strtoul(argv[2], nullptr, 0));
-  if (argc > 3) g_only = argv[3];
-  if (g_seed == 0) g_seed = 1;
+int main(int argc, char **argv) {
+  if (argc > 1)
+    g_seed = std::strtoull(argv[1], nullptr, 0);
+  if (argc > 2)
+    g_rounds = unsigned(std::strtoul(argv[2], nullptr, 0));
+  if (argc > 3)
+    g_only = argv[3];
+  if (g_seed == 0)
+    g_seed = 1;
   Verilated::commandArgs(argc, argv);
   if (!std::strcmp(g_only, "speed")) {
     speed();
     return 0;
   }
-  if (wanted("figures")) figures();
-  if (wanted("directed")) directed();
-  if (wanted("pages")) pages();
-  if (wanted("random")) random_commands();
-  if (wanted("errors")) bus_errors();
-  if (wanted("abort")) disturbed(false);
-  if (wanted("reset")) disturbed(true);
-  if (wanted("checkers")) checkers();
+  if (wanted("figures"))
+    figures();
+  if (wanted("directed"))
+    directed();
+  if (wanted("pages"))
+    pages();
+  if (wanted("random"))
+    random_commands();
+  if (wanted("errors"))
+    bus_errors();
+  if (wanted("abort"))
+    disturbed(false);
+  if (wanted("reset"))
+    disturbed(true);
+  if (wanted("checkers"))
+    checkers();
   std::printf("dma %s: %d failed\n", CONFIG, g_failed);
   return g_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

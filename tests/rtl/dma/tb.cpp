@@ -112,6 +112,12 @@ void figures() {
   rate("HBM to VMEM, one row, lanes shifted by 5", {{0, copy(kHbm, 3, kVmem, 8, size - 64)}}, ideal, 97);
   rate("VMEM to HBM, rows of 256", {{3, copy(kVmem, 0, kHbm, 0, 256, uint16_t(size / 256))}}, ideal, 97);
   rate("VMEM to HBM, rows of 64", {{3, copy(kVmem, 0, kHbm, 0, 64, uint16_t(size / 64))}}, ideal, 97);
+  // Narrow rows: one burst a row, so HBM's latency counts; strided rows with shifted lanes.
+  rate("HBM to VMEM, rows of 16", {{0, copy(kHbm, 0, kVmem, 0, 16, 1024)}}, 1024, 27);
+  rate("VMEM to HBM, rows of 16", {{3, copy(kVmem, 0, kHbm, 0, 16, 1024)}}, 1024, 95);
+  Command column = copy(kVmem, 3, kVmem, size, 4, 1024);
+  column.src_stride[0] = 32;
+  rate("VMEM to VMEM, a column of 4 bytes, rows a cycle", {{2, column}}, 1024, 95);
   rate("HBM to HBM, one row", {{2, copy(kHbm, 0, kHbm, 65536, 65536)}}, 4096, 92);
   rate("VMEM to VMEM, one row", {{2, copy(kVmem, 0, kVmem, size, size)}}, ideal, 97);
   {

@@ -34,7 +34,7 @@
 namespace peplos {
 
 constexpr struct tpu_config kConfigs[] = {TPU_CONFIG_TABLE};
-constexpr unsigned kSettleCycles = 4;    // after an access, before idle or blocked is believed
+constexpr unsigned kSettleCycles = 4;    // after a write, before idle or blocked is believed
 constexpr unsigned kMaxAccessCycles = 64;
 constexpr unsigned kResetCycles = 4;
 constexpr unsigned kTraceBits = 80;      // bits of a trace slot: {4'b0, queue, event, arg, tag}
@@ -378,7 +378,7 @@ static tpu_status access(tpu_model* m, uint32_t offset, unsigned size, bool writ
     m->tick();
   }
   m->top->mmio_valid_i = 0;
-  m->settle = peplos::kSettleCycles;
+  if (write) m->settle = peplos::kSettleCycles;  // a read changes nothing: a hart that polls does not hide a hang
   if (!done) {
     die("an access was not answered", __FILE__, __LINE__);
     return TPU_EFAULT;

@@ -196,6 +196,15 @@ pl_status pl_free(const pl_array *array) {
                  pl_space_name(array->space));
 }
 
+void pl_residents_settle(void) {
+  for (int i = 0; i < PL_MAX_ALLOCATIONS; i++) {
+    struct pl_buffer *b = &allocations[i].buffer;
+    b->writer = PL_NOBODY;
+    for (unsigned r = 0; r < PL_QUEUES; r++)
+      b->read_ticket[r] = pl_context.done[r];
+  }
+}
+
 struct pl_buffer *pl_resident_buffer(const pl_array *array) {
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++) {
     struct allocation *a = &allocations[i];

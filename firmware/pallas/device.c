@@ -59,6 +59,7 @@ pl_status pl_init(void) {
     c->queue[i].number = i;
     c->queue[i].base = PEPLOS_TPU_BASE + TPU_QUEUE_BASE(i);
     c->queue[i].issued = FIRST_TICKET;
+    c->queue[i].epoch = FIRST_TICKET;
     stage_standard_signals(&c->queue[i]);
   }
   if (set_tickets(c) != PL_OK)

@@ -139,8 +139,8 @@ static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_view *
   struct pl_dot_record *r = acc->dot;
 
   q->owner = NULL;
-  if ((flags & PL_VIEW_POOLED) || !(acc->flags & PL_VIEW_WHOLE) || c->waits < 3 ||
-      (wx == wy && wx != PL_NOBODY) || wx == TPU_QUEUE_VPU || wy == TPU_QUEUE_VPU)
+  if ((flags & PL_VIEW_POOLED) || c->waits < 3 || (wx == wy && wx != PL_NOBODY) || wx == TPU_QUEUE_VPU ||
+      wy == TPU_QUEUE_VPU)
     return;
   for (struct pl_buffer *b = acc->buffer->next; b != acc->buffer; b = b->next)
     if (b->writer != TPU_QUEUE_MXU) {

@@ -36,7 +36,10 @@ enum {
   PL_NOBODY = 0xff,
   PL_WRITE_BACK_QUEUE = TPU_QUEUE_DMA3,
   PL_INPUT_QUEUES = 3, /* channels 0..2 */
-  PL_ALIGN = 64,       /* of buffers in VMEM and SMEM; a row of 16 lanes of 32 bits */
+  /* Tickets compare right within 2^31 commands. Plans and resident arrays keep old ones, so that all of them
+     are dropped every 2^29 commands of a queue; a call is far shorter. */
+  PL_EPOCH_SHIFT = 29,
+  PL_ALIGN = 64, /* of buffers in VMEM and SMEM; a row of 16 lanes of 32 bits */
 };
 
 /*
@@ -130,7 +133,8 @@ struct pl_queue {
   uint32_t limit;    /* of `issued`, up to which there is room and nothing special to look at */
   const void *owner; /* whose words are staged */
   uint32_t number;
-  bool fenced; /* the next command waits for SYNC ticket `fence` */
+  uint32_t epoch; /* `issued` when plans were last forgotten */
+  bool fenced;    /* the next command waits for SYNC ticket `fence` */
   uint32_t fence;
   uint32_t observed[PL_QUEUES]; /* tickets its next command can rely on */
 };
@@ -268,6 +272,7 @@ struct pl_context {
   tpu_counters counters;
   tpu_params params;
   bool ready;
+  bool aged; /* plans may hold tickets that are too old */
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
   uint32_t next_view, view_generation;
@@ -351,6 +356,8 @@ static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer
 /* Free bytes (rows in ACC) from 0 on that plans may use in a space. */
 uint32_t pl_plan_space(unsigned space);
 struct pl_buffer *pl_resident_buffer(const pl_array *array);
+/* Between calls: what was read and written is long done. */
+void pl_residents_settle(void);
 uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns);
 pl_status pl_check_shape(const pl_shape *shape, unsigned dtype);
 /* Bytes of HBM that the data file takes (data.c). */

@@ -71,6 +71,10 @@ static pl_status plan_dimension(struct pl_operand *op, unsigned d, int32_t block
         "an array that is used in place must be cut evenly: dimension %u of %s by blocks of %d", d, text,
         (int)block);
   }
+  if (array->space == PL_VMEM && d + 1 == array->rank && dim->blocks > 1 &&
+      (uint32_t)block % pl_context.lanes != 0)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in place; a multiple of %u is needed",
+                           (int)block, (unsigned)pl_context.lanes);
   if (array->space == PL_ACC && d + 1 == array->rank) {
     if (dim->blocks > 1 && (uint32_t)block % pl_context.dim != 0)
       return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in ACC; a multiple of %u is needed",

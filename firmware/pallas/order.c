@@ -98,6 +98,8 @@ static PL_COLD bool wait_for_room(struct pl_context *c, struct pl_queue *q) {
     slots = mmio_read32(q->base + TPU_Q_GO);
   }
   q->limit = q->issued + slots;
+  if ((q->issued - q->epoch) >> PL_EPOCH_SHIFT != 0)
+    c->aged = true;
   return true;
 }
 

@@ -44,6 +44,9 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
     steps *= (uint32_t)plan->grid.extent[d];
     if (steps > PL_MAX_STEPS)
       return pl_fail(PL_ERROR_LIMIT, "the grid has more than PL_MAX_STEPS (%d) steps", PL_MAX_STEPS);
+    if (kernel->dimension_semantics[d] > PL_CORE_PARALLEL)
+      return pl_fail(PL_ERROR_SPEC, "grid dimension %u has the semantics %u", (unsigned)d,
+                     (unsigned)kernel->dimension_semantics[d]);
     if (kernel->dimension_semantics[d] == PL_ARBITRARY)
       arbitrary = true;
     else if (arbitrary)
@@ -115,6 +118,17 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
   struct pl_cursor *cursor = &plan->cursor[plan->cursors++];
   cursor->lead = lead;
   return cursor;
+}
+
+static void forget_plans(struct pl_context *c) {
+  plans = NULL;
+  arena_used = 0;
+  for (unsigned q = 0; q < PL_QUEUES; q++) {
+    c->queue[q].owner = NULL; /* which was in the arena */
+    c->queue[q].epoch = c->queue[q].issued;
+  }
+  pl_residents_settle();
+  c->aged = false;
 }
 
 /* Adds to the end of a list; returns the new end. */
@@ -223,6 +237,8 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
                        struct pl_plan **found) {
   if (check_counts(kernel, args, results) != PL_OK)
     return c->status;
+  if (c->aged)
+    forget_plans(c);
   for (struct pl_plan *plan = plans; plan != NULL; plan = plan->next)
     if (pl_key_matches(plan->key, kernel, args, results) && fits(plan)) {
       *found = plan; /* fits: memory allocated since has not taken its place */
@@ -243,10 +259,7 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
     arena_used = before;
     if (c->status != PL_ERROR_LIMIT || before == 0)
       break;
-    plans = NULL; /* make room and try once more */
-    arena_used = 0;
-    for (unsigned q = 0; q < PL_QUEUES; q++)
-      c->queue[q].owner = NULL;
+    forget_plans(c); /* make room and try once more */
     c->status = PL_OK;
   }
   return c->status;

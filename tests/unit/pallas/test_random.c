@@ -50,8 +50,9 @@ static int32_t step_of(const pl_grid *g) {
   }
 IN_MAP(0)
 IN_MAP(1)
-IN_MAP(2) IN_MAP(3) OUT_MAP(0) OUT_MAP(1)
-    OUT_MAP(2) static const pl_map in_maps[MAX_IN] = {in_map0, in_map1, in_map2, in_map3};
+IN_MAP(2)
+IN_MAP(3)
+OUT_MAP(0) OUT_MAP(1) OUT_MAP(2) static const pl_map in_maps[MAX_IN] = {in_map0, in_map1, in_map2, in_map3};
 static const pl_map out_maps[MAX_OUT] = {out_map0, out_map1, out_map2};
 
 static void body(void) {

@@ -2,7 +2,7 @@
 /* Arrays that stay on the chip, constant blocks, plans that come and go, and data files. */
 #include "suite.h"
 
-#include "tpu_regs.h"
+#include "internal.h"
 
 #include <string.h>
 
@@ -51,6 +51,13 @@ static void test_spaces(void) {
   suite_ok(pl_call(&by_rows, PL_ARGS(a), PL_RESULTS(o)), "resident: ACC to HBM");
   check(memcmp(pl_hbm_pointer(&x), pl_hbm_pointer(&o), pl_array_bytes(&x)) == 0,
         "resident: contents after the round");
+  const pl_kernel narrow = {.name = "narrow",
+                            .body = copy_body,
+                            .grid = PL_GRID(24),
+                            .in = {PL_BLOCK(columns, 64, 2)},
+                            .out = {PL_BLOCK(columns, 64, 2)}};
+  suite_fails(pl_call(&narrow, PL_ARGS(v), PL_RESULTS(o)), PL_ERROR_SPEC, "resident: narrow blocks in place",
+              "2 columns in place", NULL);
   const pl_kernel uneven = {.name = "uneven",
                             .body = copy_body,
                             .grid = PL_GRID(3),
@@ -157,6 +164,48 @@ static void test_many_plans(void) {
         failed ? pl_error_message() : "");
 }
 
+/* As if a thousand million commands had been queued since the last call. */
+static void age(uint32_t commands) {
+  for (unsigned q = 0; q < PL_QUEUES; q++) {
+    struct pl_queue *queue = &pl_context.queue[q];
+    queue->issued += commands;
+    queue->limit = queue->issued;
+    pl_context.done[q] = queue->issued;
+    mmio_write32(PEPLOS_TPU_BASE + TPU_REG_SEM_VALUE(q), queue->issued);
+    for (unsigned r = 0; r < PL_QUEUES; r++)
+      queue->observed[r] += commands;
+  }
+}
+
+static void test_age(void) {
+  pl_array x = suite_array(PL_INT8, PL_SHAPE(96, 64)), o = suite_array(PL_INT8, PL_SHAPE(96, 64)), v;
+  uint32_t wrong = 0;
+
+  suite_fill(&x);
+  suite_ok(pl_alloc(PL_VMEM, PL_INT8, PL_SHAPE(96, 64), &v), "resident: VMEM for old tickets");
+  const pl_kernel kernel = {.name = "old",
+                            .body = copy_body,
+                            .grid = PL_GRID(6),
+                            .in = {PL_BLOCK(rows, 16, 64)},
+                            .out = {PL_BLOCK(rows, 16, 64)}};
+  pl_kernel other = kernel; /* runs while the first one's tickets grow old */
+  const pl_block_spec half = {.map = rows, .shape = {48, 64}, .rank = 2};
+  other.grid.extent[0] = 2;
+  other.in[0] = other.out[0] = &half;
+  for (int round = 0; round < 3; round++) {
+    memset(pl_hbm_pointer(&o), 0, pl_array_bytes(&o));
+    wrong += pl_call(&kernel, PL_ARGS(x), PL_RESULTS(v)) != PL_OK;
+    wrong += pl_call(&kernel, PL_ARGS(v), PL_RESULTS(o)) != PL_OK;
+    wrong += memcmp(pl_hbm_pointer(&x), pl_hbm_pointer(&o), pl_array_bytes(&x)) != 0;
+    for (int call = 0; call < 10 + 3 * round; call++) {
+      age(0x10000000);
+      wrong += pl_call(&other, PL_ARGS(x), PL_RESULTS(o)) != PL_OK;
+    }
+  }
+  check(wrong == 0, "resident: tickets go round several times");
+  pl_free(&v);
+}
+
 static void test_data(void) {
   uint8_t *hbm = host_hbm();
   pl_array a;
@@ -178,6 +227,7 @@ void suite_resident(void) {
   test_dot_in_place();
   test_constant();
   test_many_plans();
+  test_age();
   check(host_logged() == 0, "resident: the model logged nothing");
   test_data();
 }

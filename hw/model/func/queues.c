@@ -102,7 +102,7 @@ static void apply_one(struct tpu_model *m, uint32_t sem) {
 
 void func_apply_semaphores(struct tpu_model *m) {
   struct sem_delta *d = &m->delta;
-  for (uint32_t sem = 0; d->touched >> sem != 0 && sem < SEMAPHORES; sem++)
+  for (uint32_t sem = 0; sem < SEMAPHORES && d->touched >> sem != 0; sem++)
     if (d->touched >> sem & 1)
       apply_one(m, sem);
   for (uint32_t i = 0; i < QUEUES && d->wakes != 0; i++) {

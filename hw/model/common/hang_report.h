@@ -25,11 +25,12 @@
 extern "C" {
 #endif
 
-#define TPU_HANG_QUEUES   7u
-#define TPU_HANG_SEMS     64u
-#define TPU_HANG_HISTORY  16u /* finished commands of a queue that a report lists */
-#define TPU_HANG_COMMANDS 64u /* commands of a queue that are remembered: those, 15 queued, 8 in the engine  \
-                               */
+#define TPU_HANG_QUEUES  7u
+#define TPU_HANG_SEMS    64u
+#define TPU_HANG_HISTORY 16u /* finished commands of a queue that a report lists */
+#define TPU_HANG_COMMANDS                                                                                    \
+  64u /* commands of a queue that are remembered: those, 15 queued, 8 in the engine                          \
+       */
 
 struct tpu_hang_head {
   uint32_t waits, signals; /* as the registers WAITS and SIGNALS */

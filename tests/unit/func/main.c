@@ -66,7 +66,9 @@ bool expect_no_error(struct host *h, const char *what) {
   return ok;
 }
 
-void settle(struct host *h) { host_read(h, TPU_REG_ID); }
+void settle(struct host *h) {
+  host_read(h, TPU_REG_ID);
+}
 
 uint32_t free_slots(struct host *h, uint32_t queue) {
   return host_read(h, TPU_QUEUE_BASE(queue) + TPU_Q_GO);

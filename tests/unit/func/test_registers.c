@@ -189,11 +189,12 @@ static void test_control(void) {
   uint32_t a = host_read(&h, TPU_REG_CYCLE_LO);
   uint64_t after = h.api->cycle(h.model);
   uint32_t b = host_read(&h, TPU_REG_CYCLE_LO);
-  check(before <= a && a < after && after - before <= 20, "CYCLE_LO is a cycle of the access (%u in %u .. %u)", a,
-        (uint32_t)before, (uint32_t)after);
+  check(before <= a && a < after && after - before <= 20,
+        "CYCLE_LO is a cycle of the access (%u in %u .. %u)", a, (uint32_t)before, (uint32_t)after);
   check(b - a == after - before, "equal accesses take equal time");
   host_run(&h, LIMIT); /* until it says that it is idle */
-  uint64_t target = UINT64_C(0x300000000) - 1 - (a - before); /* so that the low half is read before it wraps */
+  uint64_t target =
+      UINT64_C(0x300000000) - 1 - (a - before); /* so that the low half is read before it wraps */
   check(h.api->skip(h.model, target - h.api->cycle(h.model)) == TPU_OK, "an idle model skips");
   a = host_read(&h, TPU_REG_CYCLE_LO);
   uint32_t high = host_read(&h, TPU_REG_CYCLE_HI);

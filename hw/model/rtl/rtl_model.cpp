@@ -66,6 +66,12 @@ struct tpu_model {
   tpu_hang_log hang{};
   bool error_pending = false;  // the error registers follow the event by a cycle
 
+  // Backing arrays of the on-chip memories, a bank each.
+  static constexpr unsigned kMaxBanks = 64;
+  uint8_t* smem = nullptr;
+  uint8_t* vmem[kMaxBanks] = {};
+  uint8_t* acc[2] = {};
+
   uint64_t now = 0;
   unsigned settle = 0;
   bool dead = false;
@@ -85,6 +91,8 @@ struct tpu_model {
   void peek_registers(const uint32_t* offset, uint32_t* value, unsigned count);
   bool quiescent() const { return settle == 0 && (top->idle_o || top->blocked_o); }
 };
+
+static void find_memories(tpu_model* m);
 
 namespace {
 
@@ -144,6 +152,7 @@ void tpu_model::build() {
   Entered in(this);
   top = std::make_unique<Vtpu>(context.get(), "TOP");
   frozen.resize(sizeof *top->rootp);
+  find_memories(this);
 #if VM_TRACE_FST
   if (!wave_path.empty()) {
     wave = std::make_unique<VerilatedFstC>();
@@ -441,8 +450,12 @@ static bool model_quiescent(const tpu_model* m) { return m->quiescent(); }
 
 static tpu_status model_skip(tpu_model* m, uint64_t n) {
   if (!m->quiescent()) return TPU_EINVAL;
-  m->now += n;
-  return TPU_OK;
+  if (n == 0) return TPU_OK;
+  // The last cycle is run, so that the counters see how long it was.
+  Entered in(m);
+  m->now += n - 1;
+  m->tick();
+  return m->dead ? TPU_EFAULT : TPU_OK;
 }
 
 static bool model_irq(const tpu_model* m) { return m->top->irq_o; }
@@ -518,12 +531,19 @@ static void model_trace_enable(tpu_model* m, bool on) { m->tracing = on && !m->t
 
 // ---- back door ----
 
-// Memory arrays are public in the RTL; their scopes are found by name.
+// Memory arrays are public in the RTL; their scopes are found by name, once an instance.
 static uint8_t* memory_array(tpu_model* m, const std::string& scope) {
   const VerilatedScope* s = m->context->scopeFind(("TOP.tpu." + scope).c_str());
   if (s == nullptr) return nullptr;
   VerilatedVar* v = s->varFind("mem");
   return v == nullptr ? nullptr : static_cast<uint8_t*>(v->datap());
+}
+
+static void find_memories(tpu_model* m) {
+  m->smem = memory_array(m, "u_smem");
+  for (unsigned b = 0; b < m->params->vmem_banks; ++b)
+    m->vmem[b] = memory_array(m, "u_vmem.gen_bank[" + std::to_string(b) + "]");
+  for (unsigned b = 0; b < 2; ++b) m->acc[b] = memory_array(m, "u_acc.gen_bank[" + std::to_string(b) + "].u_bank");
 }
 
 static unsigned fold(unsigned word, unsigned banks) {
@@ -532,20 +552,17 @@ static unsigned fold(unsigned word, unsigned banks) {
   return x;
 }
 
-// Host address of a byte of an on-chip memory, or NULL.
-static uint8_t* locate(tpu_model* m, unsigned memory, uint32_t address) {
+// Host address of a byte of an on-chip memory, or NULL. Four aligned bytes lie together everywhere.
+static uint8_t* locate(const tpu_model* m, unsigned memory, uint32_t address) {
   const struct tpu_config& p = *m->params;
-  if (memory == TPU_SPACE_SMEM) {
-    uint8_t* base = memory_array(m, "u_smem");
-    return base ? base + address : nullptr;
-  }
+  if (memory == TPU_SPACE_SMEM) return m->smem ? m->smem + address : nullptr;
   if (memory == TPU_SPACE_VMEM) {
-    const unsigned word = address / p.vmem_word_bytes, bank = fold(word, p.vmem_banks), row = word / p.vmem_banks;
-    uint8_t* base = memory_array(m, "u_vmem.gen_bank[" + std::to_string(bank) + "]");
+    const unsigned word = address / p.vmem_word_bytes, row = word / p.vmem_banks;
+    uint8_t* base = m->vmem[fold(word, p.vmem_banks)];
     return base ? base + row * p.vmem_word_bytes + address % p.vmem_word_bytes : nullptr;
   }
   const unsigned row_bytes = 4 * p.dim, row = address / row_bytes;
-  uint8_t* base = memory_array(m, "u_acc.gen_bank[" + std::to_string(row & 1) + "]");
+  uint8_t* base = m->acc[row & 1];
   return base ? base + (row >> 1) * row_bytes + address % row_bytes : nullptr;
 }
 

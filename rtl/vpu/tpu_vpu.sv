@@ -93,7 +93,7 @@ module tpu_vpu
   logic [47:0]  bytes_q, work_q;
   logic         go, flush, finish;
 
-  // Everything but the program memory's second port.
+  // Everything but the program memory's second port. Fetch and the pipes have clocks of their own.
   logic clk;
   tpu_vpu_clock_gate u_clock (
     .clk_i,
@@ -210,7 +210,7 @@ module tpu_vpu
   // -----------------------------------------------------------------------------------------------
   // Program, fetch, issue.
 
-  logic                          fetch;
+  logic                          clk_fetch, fetch, fetch_move;
   logic [$clog2(VpuProgram)-1:0] fetch_addr;
   logic [63:0]                   fetch_data;
   logic                          ins_valid, ins_ready;
@@ -223,12 +223,16 @@ module tpu_vpu
   assign mem_new = ld_new | st_new;
 
   tpu_vpu_prog u_prog (
-    .clk_i, .rst_ni, .clk_fetch_i(clk), .fetch_i(fetch), .fetch_addr_i(fetch_addr), .fetch_data_o(fetch_data),
+    .clk_i, .rst_ni, .clk_fetch_i(clk_fetch), .fetch_i(fetch), .fetch_addr_i(fetch_addr), .fetch_data_o(fetch_data),
     .prog_valid_i, .prog_we_i, .prog_addr_i, .prog_wdata_i, .prog_rsp_valid_o, .prog_rsp_data_o
   );
 
+
+
+  tpu_vpu_clock_gate u_clock_fetch (.clk_i, .en_i(~rst_ni | flush | go | fetch_move), .clk_o(clk_fetch));
+
   tpu_vpu_fetch u_fetch (
-    .clk_i(clk), .rst_ni, .flush_i(flush), .go_i(go), .cmd_i(cmd_q), .fetch_o(fetch),
+    .clk_i(clk_fetch), .rst_ni, .flush_i(flush), .move_o(fetch_move), .go_i(go), .cmd_i(cmd_q), .fetch_o(fetch),
     .fetch_addr_o(fetch_addr), .fetch_data_i(fetch_data), .ins_valid_o(ins_valid),
     .ins_ready_i(ins_ready), .ins_kind_o(ins_kind), .ins_o(ins), .ins_addr_o(ins_addr),
     .ins_pitch_o(ins_pitch), .ins_bytes_o(ins_bytes), .ins_code_o(ins_code),

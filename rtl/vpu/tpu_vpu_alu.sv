@@ -194,25 +194,29 @@ module tpu_vpu_alu
       k = i3_q.op inside {TPU_VOP_FMUL, TPU_VOP_FMA, TPU_VOP_IMUL};
       if (Always || k) begin
         row_mul({32{i3_q.op == TPU_VOP_IMUL}}, a, b, t);
-        row_or(k, t, r, r);
+        if (Always) row_or(k, t, r, r);
+        else r = t;
       end
       rest = rest & ~k;
       k = i3_q.op inside {[TPU_VOP_FMIN : TPU_VOP_FLE], [TPU_VOP_IMIN : TPU_VOP_ILTU]};
       if (Always || k) begin
         row_compare(cmp_of(i3_q.op), a, b, t);
-        row_or(k, t, r, r);
+        if (Always) row_or(k, t, r, r);
+        else r = t;
       end
       rest = rest & ~k;
       k = i3_q.op inside {[TPU_VOP_SHL : TPU_VOP_SAR]};
       if (Always || k) begin
         row_shift({32{i3_q.op == TPU_VOP_SHL}}, {32{i3_q.op == TPU_VOP_SAR}}, a, b, t);
-        row_or(k, t, r, r);
+        if (Always) row_or(k, t, r, r);
+        else r = t;
       end
       rest = rest & ~k;
       k = i3_q.op inside {TPU_VOP_F2I_RNE, TPU_VOP_F2I_RTZ};
       if (Always || k) begin
         row_f2i({32{i3_q.op == TPU_VOP_F2I_RTZ}}, a, t);
-        row_or(k, t, r, r);
+        if (Always) row_or(k, t, r, r);
+        else r = t;
       end
       rest = rest & ~k;
       // What has no shifter or multiplier may sit behind a multiplexer.
@@ -231,7 +235,8 @@ module tpu_vpu_alu
           TPU_VOP_F2BF: row_f2bf(a, t);
           default: t = a;
         endcase
-        row_or(rest, t, r, r);
+        if (Always) row_or(rest, t, r, r);
+        else r = t;
       end
       r4_q <= r;
       if (i3_q.op inside {TPU_VOP_FADD, TPU_VOP_FSUB, TPU_VOP_SEL}) b4_q <= b;
@@ -259,12 +264,14 @@ module tpu_vpu_alu
       if (Always || !add) begin
         t = r4_q;
         if (i4_q.op == TPU_VOP_SEL) row_select(c, r4_q, b4_q, t);
-        row_or(!add, t, s, s);
+        if (Always) row_or(!add, t, s, s);
+        else s = t;
       end
       if (Always || add) begin
         row_add_align(r4_q, c, t, f);
         f5_q <= f;
-        row_or(add, t, s, s);
+        if (Always) row_or(add, t, s, s);
+        else s = t;
       end
       s5_q <= s;
     end

@@ -17,6 +17,7 @@ module tpu_vpu_fetch
   input  logic                              clk_i,
   input  logic                              rst_ni,
   input  logic                              flush_i,    // drop everything
+  output logic                              move_o,     // something moves: needs its clock
   input  logic                              go_i,       // start at cmd_i.entry
   // Stable from go_i to the last instruction; scalar_mode is not looked at.
   /* verilator lint_off UNUSEDSIGNAL */
@@ -271,6 +272,8 @@ module tpu_vpu_fetch
     size = (dtype == TPU_VMEM_DTYPE_W32) ? 7'd4 : (dtype == TPU_VMEM_DTYPE_BF16) ? 7'd2 : 7'd1;
     return col ? size : 7'(size << LaneBits);
   endfunction
+
+  assign move_o        = d_take | (c_valid_q & i_ready) | (i_valid_q & ins_ready_i);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || flush_i) begin

@@ -188,19 +188,31 @@ module tpu_vpu_issue
     end
   end
 
+  // Clears the slots in gone from all masks.
+  function automatic void forget(input logic [15:0][31:0] d, input logic [15:0] gone,
+                                 output logic [15:0][31:0] r);
+    /* verilator no_inline_task */
+    for (int unsigned i = 0; i < 16; i++) r[i] = d[i] & ~{gone, gone};
+  endfunction
+
   always_ff @(posedge clk_i) begin
-    if (|freed) begin
-      for (int unsigned i = 0; i < Slots; i++) src_q[i] <= src_q[i] & ~freed;
-      for (int unsigned i = 0; i < 16; i++) dep_q[i] <= dep_q[i] & ~{freed, freed};
-    end
-    if (issue) begin : note
+    if (issue | (|freed)) begin : note
+      logic [15:0][31:0] d;
       logic [15:0] operands;
       logic [31:0] dep;
-      depend(src, dst, same, valid_q & ~freed, wvec_q, rvec_q, operands, dep);
-      if (pipe == PipeRed) src_q[new_slot_o] <= operands;
-      dep_q[{pipe, new_slot_o}]  <= dep;
-      wvec_q[{pipe, new_slot_o}] <= dst;
-      rvec_q[{pipe, new_slot_o}] <= src;
+      d = dep_q;
+      if (|freed) begin
+        forget(dep_q, freed, d);
+        for (int unsigned i = 0; i < Slots; i++) src_q[i] <= src_q[i] & ~freed;
+      end
+      if (issue) begin
+        depend(src, dst, same, valid_q & ~freed, wvec_q, rvec_q, operands, dep);
+        if (pipe == PipeRed) src_q[new_slot_o] <= operands;
+        d[{pipe, new_slot_o}]      = dep;
+        wvec_q[{pipe, new_slot_o}] <= dst;
+        rvec_q[{pipe, new_slot_o}] <= src;
+      end
+      dep_q <= d;
     end
   end
 
@@ -213,14 +225,24 @@ module tpu_vpu_issue
   assign clr_rwr = {16'd0, slot_bit(PipeRed, red_wr_slot_i, red_wr_i)};
   assign clr_st  = {slot_bit(PipeSt, st_slot_i, st_rd_i), 16'd0};
 
+  // The sublane's masks of the next cycle: subs and clr of the six events, one a word.
+  function automatic void pending(input logic [7:0][31:0] p, input logic [31:0] news,
+                                  input logic [5:0][2:0] subs, input logic [5:0][31:0] clr,
+                                  output logic [7:0][31:0] r);
+    /* verilator no_inline_task */
+    for (int unsigned s = 0; s < 8; s++) begin
+      r[s] = news | (p[s] & ~((clr[0] & {32{32'(subs[0]) == s}}) | (clr[1] & {32{32'(subs[1]) == s}})
+          | (clr[2] & {32{32'(subs[2]) == s}}) | (clr[3] & {32{32'(subs[3]) == s}})
+          | (clr[4] & {32{32'(subs[4]) == s}}) | (clr[5] & {32{32'(subs[5]) == s}})));
+    end
+  endfunction
+
   always_ff @(posedge clk_i) begin
-    if (issue | ld_wr_i | alu_rd_i | alu_wr_i | red_rd_i | red_wr_i | st_rd_i) begin
-      for (int unsigned s = 0; s < 8; s++) begin
-        pend_q[s] <= new2 | (pend_q[s] & ~(
-            (clr_ld & {32{ld_sub_i == s[2:0]}}) | (clr_ard & {32{alu_rd_sub_i == s[2:0]}})
-            | (clr_awr & {32{alu_wr_sub_i == s[2:0]}}) | (clr_rrd & {32{red_sub_i == s[2:0]}})
-            | (clr_rwr & {32{red_wr_sub_i == s[2:0]}}) | (clr_st & {32{st_sub_i == s[2:0]}})));
-      end
+    if (issue | ld_wr_i | alu_rd_i | alu_wr_i | red_rd_i | red_wr_i | st_rd_i) begin : events
+      logic [7:0][31:0] p;
+      pending(pend_q, new2, {st_sub_i, red_wr_sub_i, red_sub_i, alu_wr_sub_i, alu_rd_sub_i, ld_sub_i},
+              {clr_st, clr_rwr, clr_rrd, clr_awr, clr_ard, clr_ld}, p);
+      pend_q <= p;
     end
   end
 

@@ -266,13 +266,15 @@ module tpu_vpu_red
         if (Always || fsum) begin
           row_add_align(l, r, t, f);
           f_q <= f;
-          row_or(fsum, t, s, s);
+          if (Always) row_or(fsum, t, s, s);
+          else s = t;
         end
         if (Always || !fsum) begin
           if (arg) row_pick(k, r, l, t);
           else if (op_q[2:0] == 3'd4) row_iadd(32'd0, l, r, t);
           else row_compare(minmax(~int_op, op_q[1]), l, r, t);
-          row_or(!fsum, t, s, s);
+          if (Always) row_or(!fsum, t, s, s);
+          else s = t;
         end
         s_q <= s;
       end

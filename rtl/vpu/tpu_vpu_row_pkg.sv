@@ -189,18 +189,26 @@ package tpu_vpu_row_pkg;
   endfunction
 
   // -----------------------------------------------------------------------------------------------
-  // Narrow types. A row of narrow elements starts at bit 0.
+  // Narrow types. A row of narrow elements starts at bit 0. The loops take a 32-bit word of them at a
+  // time: selects of other widths are slow in simulation.
 
   function automatic void row_from_bf16(input logic [Lanes*16-1:0] d, output row_t r);
     /* verilator no_inline_task */
-    for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = {d[l*16+:16], 16'd0};
+    for (int unsigned w = 0; w < Lanes / 2; w++) begin
+      r[w*64+:32]    = d[w*32+:32] << 16;
+      r[w*64+32+:32] = d[w*32+:32] & 32'hffff_0000;
+    end
   endfunction
 
   function automatic void row_from_8(input logic k_uns, input logic [Lanes*8-1:0] d,
                                      output row_t r);
     /* verilator no_inline_task */
-    for (int unsigned l = 0; l < Lanes; l++) begin
-      r[l*32+:32] = {{24{d[l*8+7] & ~k_uns}}, d[l*8+:8]};
+    logic [31:0] x;
+    for (int unsigned w = 0; w < Lanes / 4; w++) begin
+      x = d[w*32+:32];
+      for (int unsigned i = 0; i < 4; i++) begin
+        r[w*128+i*32+:32] = {{24{x[i*8+7] & ~k_uns}}, x[i*8+:8]};
+      end
     end
   endfunction
 
@@ -217,12 +225,17 @@ package tpu_vpu_row_pkg;
   // The upper halves, or the low bytes, of all lanes side by side.
   function automatic void row_pack16(input row_t a, output logic [Lanes*16-1:0] r);
     /* verilator no_inline_task */
-    for (int unsigned l = 0; l < Lanes; l++) r[l*16+:16] = a[l*32+16+:16];
+    for (int unsigned w = 0; w < Lanes / 2; w++) begin
+      r[w*32+:32] = (a[w*64+:32] >> 16) | (a[w*64+32+:32] & 32'hffff_0000);
+    end
   endfunction
 
   function automatic void row_pack8(input row_t a, output logic [Lanes*8-1:0] r);
     /* verilator no_inline_task */
-    for (int unsigned l = 0; l < Lanes; l++) r[l*8+:8] = a[l*32+:8];
+    for (int unsigned w = 0; w < Lanes / 4; w++) begin
+      r[w*32+:32] = (a[w*128+:32] & 32'hff) | ((a[w*128+32+:32] & 32'hff) << 8)
+          | ((a[w*128+64+:32] & 32'hff) << 16) | (a[w*128+96+:32] << 24);
+    end
   endfunction
 
 endpackage

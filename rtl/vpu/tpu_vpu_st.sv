@@ -122,22 +122,28 @@ module tpu_vpu_st
   end
 
   // Is one of the addresses key that are on in the aligned block of x that mask spans?
-  function automatic logic [31:0] match(input logic [7:0][31:0] key, input logic [31:0] on,
-                                        input logic [31:0] x, input logic [31:0] mask);
+  function automatic void match(input logic [7:0][31:0] key, input logic [31:0] on,
+                                input logic [31:0] x, input logic [31:0] mask, output logic yes);
+    /* verilator no_inline_task */
     logic [31:0] hit;
     hit = 32'd0;
     for (int unsigned s = 0; s < 8; s++) begin
       hit = hit | (32'(((key[s] ^ x) & ~mask) == 32'd0) & (on >> s));
     end
-    return hit & 32'd1;
+    yes = hit[0];
   endfunction
 
-  always_comb begin
+  always_comb begin : compare
+    logic yes;
+    yes = 1'b0;
     q_hit_o = 1'b0;
-    for (int unsigned i = 0; i < Slots; i++) begin
-      if (q_valid_i && q_older_i[i] && acc_q[i] == q_acc_i && !q_hit_o) begin
-        q_hit_o = match(key_q[i], {24'd0, pend_q[i]}, 32'(q_addr_i),
-                        {26'd0, mask_q[i] | (q_mask_i & {6{~q_acc_i}})}) != 32'd0;
+    if (q_valid_i) begin
+      for (int unsigned i = 0; i < Slots; i++) begin
+        if (q_older_i[i] && acc_q[i] == q_acc_i) begin
+          match(key_q[i], {24'd0, pend_q[i]}, 32'(q_addr_i),
+                {26'd0, mask_q[i] | (q_mask_i & {6{~q_acc_i}})}, yes);
+          q_hit_o = q_hit_o | yes;
+        end
       end
     end
   end
@@ -242,11 +248,12 @@ module tpu_vpu_st
           line = {(LineBits / (Lanes * 16)) {half}};
         end
         default: begin
-          whole = '0;
-          row_or(i2_q.itype, x, whole, whole);
+          if (Always) row_or(i2_q.itype, x, '0, whole);
+          else whole = x;
           if (Always || !i2_q.itype) begin
             row_f2i(32'd0, x, x);
-            row_or(!i2_q.itype, x, whole, whole);
+            if (Always) row_or(!i2_q.itype, x, whole, whole);
+            else whole = x;
           end
           row_clamp8({32{i2_q.dtype == TPU_VMEM_DTYPE_UINT8}}, whole, x);
           row_pack8(x, quarter);

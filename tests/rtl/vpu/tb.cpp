@@ -259,10 +259,51 @@ std::string test_operations(const Options& o) {
   return "";
 }
 
+// ---- the testbench itself: a unit that does something else must be noticed ----
+
+std::string test_checker(const Options& o) {
+  struct Fault {
+    const char* what;
+    void (*break_it)(Pair&);
+  };
+  const Ins right = Ins(TPU_VOP_FADD).d(2).a(0).b(1);
+  static const Fault faults[] = {
+      {"another operation", [](Pair& p) {
+         p.ref.program[3] = Ins(TPU_VOP_FSUB).d(2).a(0).b(1);
+       }},
+      {"another loop count", [](Pair& p) { p.ref.program[5] = Ins(TPU_VOP_END).level(1); }},
+      {"a store that does not stop", [](Pair& p) { p.ref.program[4] = Ins(TPU_VOP_ST).a(2).areg(2).masked(); }},
+      {"a bit of memory", [](Pair& p) { p.mem.vmem[77] ^= 4; }},
+      {"a word of ACC", [](Pair& p) { p.mem.acc[5] ^= 1; }},
+  };
+  for (const Fault& f : faults) {
+    Pair p(o, o.seed + 11);
+    const std::vector<uint64_t> code = {
+        Ins(TPU_VOP_LOOP).level(0),   Ins(TPU_VOP_LD).d(0).areg(0), Ins(TPU_VOP_LD).d(1).areg(1), right,
+        Ins(TPU_VOP_ST).a(2).areg(2), Ins(TPU_VOP_END).level(0),    Ins(TPU_VOP_HALT)};
+    p.load(code, 0, unsigned(code.size()));
+    Command cmd;
+    cmd.loop[0] = 3;
+    cmd.valid_rows = 7;
+    cmd.valid_cols = p.config.lanes;
+    for (unsigned i = 0; i < 3; ++i) {
+      cmd.addr[i] = i * 0x1000;
+      cmd.pitch[i] = p.config.lanes * 4;
+      cmd.stride[3 * i] = p.config.lanes * 32;
+    }
+    const std::string same = p.run(cmd);
+    if (!same.empty()) return same;
+    f.break_it(p);
+    if (p.run(cmd).empty()) return std::string("not noticed: ") + f.what;
+  }
+  return "";
+}
+
 #include "directed.h"
 #include "timing.h"
 
 const Test kTests[] = {
+    {"checker", test_checker},
     {"program_memory", test_program_memory}, {"loops", test_loops},
     {"memory_types", test_memory_types},     {"store_then_load", test_store_then_load},
     {"errors", test_errors},                 {"chaining", test_chaining},

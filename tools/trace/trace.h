@@ -2,7 +2,7 @@
 /*
  * Trace files and what is derived from them: intervals of work and of waiting, one lane an engine.
  *
- * A file is a 40-byte head (written by the QEMU device) and records as in tpu_model.h. The reader turns
+ * A file is a 32-byte head (written by the QEMU device) and records as in tpu_model.h. The reader turns
  * START/END pairs into work, WAIT/START pairs into waits with their cause (who signalled the semaphore that
  * ended the wait), and marks of the scalar core into waits of its own lane, grid steps and calls.
  */

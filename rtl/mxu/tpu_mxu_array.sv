@@ -16,11 +16,12 @@
 // later: the wave runs along both axes alike, which is why the transposed operand costs nothing.
 // Whoever drives this module keeps to that timing (tpu_mxu_wave).
 //
-// Style: all state that matters for simulation speed is flat, 32 bits wide, and computed by
-// functions over whole arrays, which gcc vectorises; a module per element is fifteen times slower
-// in simulation and no smaller on an FPGA (unused upper bits are trimmed). Nothing in the arrays
-// is reset: a value that is not valid never leaves. One mode at a time (int8 or bf16) for the same
-// reason, so row_int8_i may change only while busy_o is low.
+// Style: all state that matters for simulation speed is flat, 32 bits wide, and computed by loops
+// over whole arrays, which gcc vectorises; a module per element is fifteen times slower in
+// simulation and no smaller on an FPGA (unused upper bits are trimmed). The elements belong to one
+// block, which updates them in place (see there). Nothing in the arrays is reset: a value that is
+// not valid never leaves. One mode at a time (int8 or bf16) for the same reason, so row_int8_i may
+// change only while busy_o is low.
 
 module tpu_mxu_array #(
   parameter int unsigned Dim = 16,
@@ -59,12 +60,14 @@ module tpu_mxu_array #(
 
   typedef logic [31:0] vec_t[Dim];
   typedef vec_t mat_t[Dim];
+  typedef vec_t sums_t[Dim-1];
 
-  mat_t w0_q, w1_q;  // weights
-  mat_t a_q;         // operands, with the bank in bit 16
-  mat_t p_q;         // products
-  mat_t s_q;         // partial sums
-  vec_t a_in, w_in;
+  mat_t  w0_q, w1_q;  // weights
+  mat_t  a_q;         // operands, with the bank in bit 16
+  mat_t  p_q;         // products
+  sums_t s_q;         // partial sums, all rows but the last
+  vec_t  bottom_q;    // of the last row
+  vec_t  a_in, w_in;
 
   // ---------------------------------------------------------------------------------------------
   // Valid bits. They are the only state with a reset.
@@ -121,11 +124,11 @@ module tpu_mxu_array #(
 
   for (genvar c = 0; c < Dim; c++) begin : gen_out
     if (c == Dim - 1) begin : gen_direct
-      assign out_data_o[c*32+:32] = s_q[Dim-1][c];
+      assign out_data_o[c*32+:32] = bottom_q[c];
     end else begin : gen_delay
       (* ram_style = "distributed" *)
       logic [SumW-1:0] line_q[Dim];
-      always_ff @(posedge clk_i) if (adv) line_q[ptr_q] <= s_q[Dim-1][c][SumW-1:0];
+      always_ff @(posedge clk_i) if (adv) line_q[ptr_q] <= bottom_q[c][SumW-1:0];
       assign out_data_o[c*32+:32] = 32'($signed(line_q[ptr_q-IdxW'(Dim-1-c)]));
     end
   end
@@ -138,103 +141,102 @@ module tpu_mxu_array #(
   // ---------------------------------------------------------------------------------------------
   // The elements.
 
-  // Weights with line idx replaced: array row idx, or column idx for col. (Written as a choice, not
-  // with masks, so that synthesis finds a clock enable; it runs Dim times a tile.)
-  function automatic mat_t put_line(input mat_t w, input vec_t line, input logic [31:0] idx,
-                                    input logic col);
-    mat_t o;
-    for (int unsigned r = 0; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) begin
-        o[r][c] = ((col ? c : r) == idx) ? (col ? line[r] : line[c]) : w[r][c];
-      end
-    end
-    return o;
+  /* verilator lint_off UNUSEDSIGNAL */  // some bits matter; narrower would not vectorise
+  function automatic logic [31:0] mul_int(input logic [31:0] a, input logic [31:0] w);
+    return {{24{a[7]}}, a[7:0]} * {{24{w[7]}}, w[7:0]};
   endfunction
 
-  // Everything one to the right, `in` enters column 0.
-  function automatic mat_t shift_right(input mat_t m, input vec_t in);
-    mat_t o;
-    for (int unsigned r = 0; r < Dim; r++) begin
-      for (int unsigned c = 1; c < Dim; c++) o[r][c] = m[r][c-1];
-      o[r][0] = in[r];
-    end
-    return o;
-  endfunction
-
-  function automatic mat_t mul_int(input mat_t a, input mat_t x0, input mat_t x1);
-    mat_t o;
+  // The weight of the bank that an operand names.
+  function automatic logic [31:0] weight(input logic [31:0] a, input logic [31:0] x0, input logic [31:0] x1);
     logic [31:0] k;
-    /* verilator lint_off UNUSEDSIGNAL */  // 8 bits matter; narrower would not vectorise
-    logic [31:0] w;
-    /* verilator lint_on UNUSEDSIGNAL */
-    for (int unsigned r = 0; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) begin
-        k = {32{a[r][c][16]}};
-        w = (x0[r][c] & ~k) | (x1[r][c] & k);
-        o[r][c] = {{24{a[r][c][7]}}, a[r][c][7:0]} * {{24{w[7]}}, w[7:0]};
-      end
-    end
-    return o;
+    k = {32{a[16]}};
+    return (x0 & ~k) | (x1 & k);
   endfunction
 
   // The bits above SumW are written as copies of the sign; synthesis keeps one register of them.
-  function automatic mat_t add_int(input mat_t s, input mat_t p);
-    mat_t o;
+  function automatic logic [31:0] add_int(input logic [31:0] s, input logic [31:0] p);
     logic [SumW-1:0] t;
-    for (int unsigned c = 0; c < Dim; c++) o[0][c] = p[0][c];
-    for (int unsigned r = 1; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) begin
-        t = SumW'(s[r-1][c]) + SumW'(p[r][c]);
-        o[r][c] = 32'($signed(t));
-      end
-    end
-    return o;
+    t = SumW'(s) + SumW'(p);
+    return 32'($signed(t));
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // The last row's sums.
+  function automatic vec_t bottom_f32();
+    for (int unsigned c = 0; c < Dim; c++) bottom_f32[c] = tpu_fp_pkg::f32_add_nosub(s_q[Dim-2][c], p_q[Dim-1][c]);
   endfunction
 
-  function automatic mat_t mul_bf16(input mat_t a, input mat_t x0, input mat_t x1);
-    mat_t o;
-    logic [31:0] k, w;
-    for (int unsigned r = 0; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) begin
-        k = {32{a[r][c][16]}};
-        w = (x0[r][c] & ~k) | (x1[r][c] & k);
-        o[r][c] = tpu_fp_pkg::bf16_mul(a[r][c] & 32'hffff, w);
-      end
-    end
-    return o;
-  endfunction
-
-  function automatic mat_t add_f32(input mat_t s, input mat_t p);
-    mat_t o;
-    for (int unsigned c = 0; c < Dim; c++) o[0][c] = p[0][c];
-    for (int unsigned r = 1; r < Dim; r++) begin
-      for (int unsigned c = 0; c < Dim; c++) o[r][c] = tpu_fp_pkg::f32_add_nosub(s[r-1][c], p[r][c]);
-    end
-    return o;
+  function automatic vec_t bottom_int();
+    for (int unsigned c = 0; c < Dim; c++) bottom_int[c] = add_int(s_q[Dim-2][c], p_q[Dim-1][c]);
   endfunction
 
   logic [31:0] w_idx;
   assign w_idx = 32'(w_idx_i);
 
-  // One statement per mode: if/else on one target makes Verilator 5.006 compute both.
+  // The next state of an element comes from the old state of itself, of the one above and of the one
+  // on the left. So this block goes from the last stage to the first, from the bottom up and from the
+  // right to the left, and overwrites what nobody reads any more: no copy of a matrix is ever made
+  // (five of them an edge would cost as much simulation time as the additions). It alone reads and
+  // writes these variables, so that blocking assignments are as safe here as others; what leaves,
+  // bottom_q, is assigned like any register. Modes in loops of their own, without an `if` inside.
+  /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i) begin
-    if (w_valid_i & ~w_bank_i) w0_q <= put_line(w0_q, w_in, w_idx, w_col_i);
-    if (w_valid_i & w_bank_i) w1_q <= put_line(w1_q, w_in, w_idx, w_col_i);
-    if (adv) a_q <= shift_right(a_q, a_in);
-  end
+    // Sums.
+    if (Bf16 && adv && !int_q) begin
+      bottom_q <= bottom_f32();
+      for (int unsigned r = Dim - 2; r > 0; r--) begin
+        for (int unsigned c = 0; c < Dim; c++) s_q[r][c] = tpu_fp_pkg::f32_add_nosub(s_q[r-1][c], p_q[r][c]);
+      end
+    end
+    if (adv && (int_q || !Bf16)) begin
+      bottom_q <= bottom_int();
+      for (int unsigned r = Dim - 2; r > 0; r--) begin
+        for (int unsigned c = 0; c < Dim; c++) s_q[r][c] = add_int(s_q[r-1][c], p_q[r][c]);
+      end
+    end
+    if (adv) s_q[0] = p_q[0];
 
-  if (Bf16) begin : gen_pe_both
-    always_ff @(posedge clk_i) begin
-      if (adv & ~int_q) p_q <= mul_bf16(a_q, w0_q, w1_q);
-      if (adv & int_q) p_q <= mul_int(a_q, w0_q, w1_q);
-      if (adv & ~int_q) s_q <= add_f32(s_q, p_q);
-      if (adv & int_q) s_q <= add_int(s_q, p_q);
+    // Products.
+    if (Bf16 && adv && !int_q) begin
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = 0; c < Dim; c++) begin
+          p_q[r][c] = tpu_fp_pkg::bf16_mul(a_q[r][c] & 32'hffff, weight(a_q[r][c], w0_q[r][c], w1_q[r][c]));
+        end
+      end
     end
-  end else begin : gen_pe_int
-    always_ff @(posedge clk_i) begin
-      if (adv) p_q <= mul_int(a_q, w0_q, w1_q);
-      if (adv) s_q <= add_int(s_q, p_q);
+    if (adv && (int_q || !Bf16)) begin
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = 0; c < Dim; c++) begin
+          p_q[r][c] = mul_int(a_q[r][c], weight(a_q[r][c], w0_q[r][c], w1_q[r][c]));
+        end
+      end
+    end
+
+    // Operands: everything one to the right.
+    if (adv) begin
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = Dim - 1; c > 0; c--) a_q[r][c] = a_q[r][c-1];
+        a_q[r][0] = a_in[r];
+      end
+    end
+
+    // Weights: array row w_idx, or column w_idx. (Written as a choice, not with masks, so that
+    // synthesis finds a clock enable; it runs Dim times a tile.)
+    if (w_valid_i && !w_bank_i) begin
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = 0; c < Dim; c++) begin
+          if ((w_col_i ? c : r) == w_idx) w0_q[r][c] = w_col_i ? w_in[r] : w_in[c];
+        end
+      end
+    end
+    if (w_valid_i && w_bank_i) begin
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = 0; c < Dim; c++) begin
+          if ((w_col_i ? c : r) == w_idx) w1_q[r][c] = w_col_i ? w_in[r] : w_in[c];
+        end
+      end
     end
   end
+  /* verilator lint_on BLKSEQ */
 
 endmodule

@@ -120,7 +120,8 @@ def collect(device, models, exact):
 
 
 def show(value):
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def rows(figures):

@@ -93,12 +93,11 @@ package tpu_vpu_row_pkg;
     for (int unsigned l = 0; l < Lanes; l++) r[l*32+:32] = compare(k, a[l*32+:32], b[l*32+:32]);
   endfunction
 
-  // a + b, or a - b with k_sub.
   function automatic void row_iadd(input logic [31:0] k_sub, input row_t a, input row_t b,
                                    output row_t r);
     /* verilator no_inline_task */
     for (int unsigned l = 0; l < Lanes; l++) begin
-      r[l*32+:32] = a[l*32+:32] + (b[l*32+:32] ^ k_sub) - k_sub;
+      r[l*32+:32] = add_sub(k_sub, a[l*32+:32], b[l*32+:32]);
     end
   endfunction
 

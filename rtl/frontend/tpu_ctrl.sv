@@ -7,7 +7,7 @@
 //   cycle late and a write must have taken effect in the next cycle;
 // - INTR_STATE lives here and replaces the block's on reads: the block lets a write of the register win
 //   over an event of the same cycle, which would lose an interrupt, and does not give the bits out;
-// - STATUS and the error registers are only read through the block.
+// - STATUS and CYCLE are put in on reads, so that the block depends on nothing that changes every cycle.
 //
 // Abort: everything that the front end keeps is forgotten at the edge after the write (queues, started
 // commands, semaphores, error, interrupts), so that the scalar core sees it in the next cycle. What
@@ -51,6 +51,7 @@ module tpu_ctrl
   output logic                   error_valid_o,   // the sticky error
   output error_t                 error_new_o,     // set in this cycle
 
+  output logic                   wake_o,          // a register here changes without an input that shows it
   output logic                   aborting_o,
   output logic                   eng_abort_o,
   output logic                   eng_clear_o,
@@ -122,6 +123,7 @@ module tpu_ctrl
     if (!rst_ni) blocked_q <= 1'b0;
     else blocked_q <= blocked_o;
   end
+  assign wake_o = aborting_o | (blocked_o != blocked_q);
 
   // ---- interrupts ----
 
@@ -182,21 +184,21 @@ module tpu_ctrl
     hwif_in.FEATURES.eup.next = (EupLanes != 0);
     hwif_in.FEATURES.xlu.next = 1'b0;
     hwif_in.FEATURES.gather.next = 1'b0;
-    hwif_in.STATUS.idle.next = idle_o;
-    hwif_in.STATUS.blocked.next = blocked_o;
-    hwif_in.STATUS.aborting.next = aborting_o;
-    hwif_in.STATUS.error.next = error_q.valid;
-    hwif_in.STATUS.busy.next = ~empty_i | flying_i;
-    hwif_in.STATUS.waiting.next = waiting_i;
-    hwif_in.STATUS.halted.next = halted_i;
+    hwif_in.STATUS.idle.next = 1'b0;
+    hwif_in.STATUS.blocked.next = 1'b0;
+    hwif_in.STATUS.aborting.next = 1'b0;
+    hwif_in.STATUS.error.next = 1'b0;
+    hwif_in.STATUS.busy.next = '0;
+    hwif_in.STATUS.waiting.next = '0;
+    hwif_in.STATUS.halted.next = '0;
     hwif_in.INTR_STATE.done.next = 1'b0;
     hwif_in.INTR_STATE.done.hwset = 1'b0;
-    hwif_in.INTR_STATE.space.next = space;
+    hwif_in.INTR_STATE.space.next = 1'b0;
     hwif_in.INTR_STATE.error.next = 1'b0;
     hwif_in.INTR_STATE.error.hwset = 1'b0;
     hwif_in.INTR_STATE.blocked.next = 1'b0;
     hwif_in.INTR_STATE.blocked.hwset = 1'b0;
-    hwif_in.CYCLE_LO.value.next = cycle_i[31:0];
+    hwif_in.CYCLE_LO.value.next = '0;
     hwif_in.CYCLE_HI.value.next = cycle_high_q;
     hwif_in.ERROR.code.next = error_q.code;
     hwif_in.ERROR.queue_.next = error_q.agent;
@@ -230,8 +232,14 @@ module tpu_ctrl
   always_comb begin
     rdata_o = '0;
     if (req_i && !we_i) begin
-      rdata_o = (addr_i == TPU_REG_INTR_STATE[6:0])
-                ? {28'd0, blocked_irq_q, error_irq_q, space, done_q} : block_rdata;
+      case (addr_i)
+        TPU_REG_STATUS[6:0]:
+          rdata_o = {1'b0, halted_i, 1'b0, waiting_i, 1'b0, ~empty_i | flying_i, 4'd0, error_q.valid, aborting_o,
+                     blocked_o, idle_o};
+        TPU_REG_INTR_STATE[6:0]: rdata_o = {28'd0, blocked_irq_q, error_irq_q, space, done_q};
+        TPU_REG_CYCLE_LO[6:0]: rdata_o = cycle_i[31:0];
+        default: rdata_o = block_rdata;
+      endcase
     end
   end
 

@@ -96,6 +96,17 @@ module tpu_frontend
   localparam int unsigned MxuBits = $bits(tpu_mxu_cmd_t);
   localparam int unsigned VpuBits = $bits(tpu_vpu_cmd_t);
 
+  // ---- clock: nothing here changes but the counters, unless something on this list happens ----
+
+  logic clk, sem_wake, ctrl_wake;
+  logic [Queues-1:0] fresh, flying;
+  tpu_clock_gate u_clock (
+    .clk_i,
+    .en_i  (~rst_ni | mmio_valid_i | (eng_done_valid_i != '0) | flying[QSync] | (fresh != '0) | sem_wake |
+            ctrl_wake),
+    .clk_o (clk)
+  );
+
   // ---- scalar core ----
 
   logic ctrl_req, mark, counter_re, sem_re, refuse;
@@ -109,7 +120,7 @@ module tpu_frontend
   error_t mmio_error;
 
   tpu_mmio u_mmio (
-    .clk_i,
+    .clk_i           (clk),
     .rst_ni,
     .mmio_valid_i,
     .mmio_we_i,
@@ -165,49 +176,62 @@ module tpu_frontend
   // ---- queues ----
 
   logic abort_now, reset_now, latch_now, clear_now, aborting, error_valid;
-  logic [Queues-1:0] start, fresh, head_valid, empty, flying, started_full, pop, fail, halted_q, ask, ready;
-  head_t [Queues-1:0] head;
-  started_t [Queues-1:0] started;
+  logic [Queues-1:0] start, head_valid, empty, started_full, pop, fail, halted_q, ask, ready;
+  wait_t [Queues-1:0][Waits-1:0] head_waits;
+  logic [Queues-1:0][Waits-1:0][31:0] head_amounts;
+  logic [Queues-1:0][31:0] head_tag;
+  logic [Queues-1:0][31:0] started_tag, started_signals;
+  logic [Queues-1:0][1:0][31:0] started_amounts;
 
   assign refuse = error_valid | aborting;
 
   for (genvar q = 0; q < Queues; q++) begin : gen_queue
     localparam int unsigned Bits = (q < QMxu) ? DmaBits : (q == QMxu) ? MxuBits : (q == QVpu) ? VpuBits : 1;
     logic [Bits-1:0] cmd;
+    /* verilator lint_off UNUSEDSIGNAL */  // DMA only
+    logic [1:0] prio;
+    /* verilator lint_on UNUSEDSIGNAL */
+    signals_t signals;
+    assign started_signals[q] = 32'(signals);
 
     tpu_queue #(
       .Queue           (q),
       .CmdBits         (Bits)
     ) u_queue (
-      .clk_i,
+      .clk_i             (clk),
       .rst_ni,
-      .flush_i         (abort_now),
-      .reset_i         (reset_now),
-      .stage_we_i      (stage_we[q]),
-      .stage_re_i      (stage_re[q]),
-      .stage_offset_i  ({mmio_addr_i[8:2], 2'd0}),
-      .stage_wdata_i   (mmio_wdata_i),
-      .stage_rdata_o   (stage_rdata[q]),
-      .waits_o         (stage_waits[q]),
-      .go_i            (go[q]),
-      .go_tag_i        (mmio_wdata_i),
-      .free_o          (free[q]),
-      .fresh_o         (fresh[q]),
-      .head_valid_o    (head_valid[q]),
-      .head_o          (head[q]),
-      .cmd_o           (cmd),
-      .start_i         (start[q]),
-      .started_valid_o (flying[q]),
-      .started_full_o  (started_full[q]),
-      .started_o       (started[q]),
-      .started_pop_i   (pop[q]),
-      .started_drop_i  (fail[q])
+      .flush_i           (abort_now),
+      .reset_i           (reset_now),
+      .stage_we_i        (stage_we[q]),
+      .stage_re_i        (stage_re[q]),
+      .stage_offset_i    ({mmio_addr_i[8:2], 2'd0}),
+      .stage_wdata_i     (mmio_wdata_i),
+      .stage_rdata_o     (stage_rdata[q]),
+      .waits_o           (stage_waits[q]),
+      .go_i              (go[q]),
+      .go_tag_i          (mmio_wdata_i),
+      .free_o            (free[q]),
+      .fresh_o           (fresh[q]),
+      .head_valid_o      (head_valid[q]),
+      .head_waits_o      (head_waits[q]),
+      .head_amounts_o    (head_amounts[q]),
+      .head_tag_o        (head_tag[q]),
+      .head_prio_o       (prio),
+      .cmd_o             (cmd),
+      .start_i           (start[q]),
+      .started_valid_o   (flying[q]),
+      .started_full_o    (started_full[q]),
+      .started_tag_o     (started_tag[q]),
+      .started_signals_o (signals),
+      .started_amounts_o (started_amounts[q]),
+      .started_pop_i     (pop[q]),
+      .started_drop_i    (fail[q])
     );
     assign empty[q] = (free[q] == 4'(QueueDepth));
 
     if (q < QMxu) begin : gen_dma
       assign dma_cmd_o[q] = tpu_dma_cmd_t'(cmd);
-      assign dma_prio_o[q] = head[q].started.signals.prio;
+      assign dma_prio_o[q] = prio;
     end else if (q == QMxu) begin : gen_mxu
       assign mxu_cmd_o = tpu_mxu_cmd_t'(cmd);
     end else if (q == QVpu) begin : gen_vpu
@@ -218,7 +242,7 @@ module tpu_frontend
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni || abort_now) halted_q <= '0;
     else if (fail != '0) halted_q <= halted_q | fail;
   end
@@ -238,13 +262,6 @@ module tpu_frontend
 
   // ---- semaphores ----
 
-  wait_t [Queues-1:0][Waits-1:0] waits;
-  logic [Queues-1:0][Waits-1:0][31:0] amounts;
-  for (genvar q = 0; q < Queues; q++) begin : gen_head
-    assign waits[q] = head[q].waits;
-    assign amounts[q] = head[q].amount;
-  end
-
   logic [Queues-1:0] waiting, settled;
   logic [1:0] look_start, look_wait, sig_valid, sig_huge;
   logic [1:0][2:0] look_queue;
@@ -255,14 +272,15 @@ module tpu_frontend
   logic [31:0] fault_value;
 
   tpu_sem u_sem (
-    .clk_i,
+    .clk_i         (clk),
     .rst_ni,
     .clear_i       (abort_now),
     .clear_modes_i (reset_now),
+    .wake_o        (sem_wake),
     .fresh_i       (fresh),
     .ask_i         (ask),
-    .waits_i       (waits),
-    .amounts_i     (amounts),
+    .waits_i       (head_waits),
+    .amounts_i     (head_amounts),
     .start_o       (start),
     .waiting_o     (waiting),
     .settled_o     (settled),
@@ -297,7 +315,7 @@ module tpu_frontend
   error_t engine_error;
 
   tpu_retire u_retire (
-    .clk_i,
+    .clk_i        (clk),
     .rst_ni,
     .hold_i       (sem_hold),
     .aborting_i   (aborting),
@@ -308,7 +326,9 @@ module tpu_frontend
     .detail1_i    ({32'd0, eng_done_detail1_i}),
     .bytes_i      ({48'd0, eng_done_bytes_i}),
     .work_i       ({48'd0, eng_done_work_i}),
-    .started_i    (started),
+    .tag_i        (started_tag),
+    .signals_i    (started_signals),
+    .amounts_i    (started_amounts),
     .valid_o      (done),
     .queue_o      (done_queue),
     .tag_o        (done_tag),
@@ -345,7 +365,7 @@ module tpu_frontend
   end
 
   tpu_ctrl u_ctrl (
-    .clk_i,
+    .clk_i         (clk),
     .rst_ni,
     .cycle_i,
     .req_i         (ctrl_req),
@@ -369,6 +389,7 @@ module tpu_frontend
     .error1_i      (error1),
     .error_valid_o (error_valid),
     .error_new_o   (error_new),
+    .wake_o        (ctrl_wake),
     .aborting_o    (aborting),
     .eng_abort_o,
     .eng_clear_o,
@@ -422,38 +443,35 @@ module tpu_frontend
 
   logic [TraceSlots-1:0] trace_valid;
   event_t [TraceSlots-1:0] trace_in;
-  always_comb begin
-    trace_valid = {error_new.valid, sig_valid, done, look_start | look_wait,
-                   mark | abort_now | (go != '0) | (sem_op == SemSignal)};
-    trace_in = '0;
-    if (trace_valid[0]) begin
-      if (mark) trace_in[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_MARK, mmio_wdata_i, '0);
-      else if (abort_now) trace_in[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_ABORT, '0, '0);
-      else if (sem_op == SemSignal) begin
-        trace_in[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_SIGNAL, '0,
-                                  signal_arg(sem_index, mmio_wdata_i, 1'b0));
-      end else trace_in[0] = trace_event({1'b0, mmio_addr_i[11:9]}, TPU_EVENT_GO, mmio_wdata_i, '0);
-    end
+  assign trace_valid = {error_new.valid, sig_valid, done, look_start | look_wait,
+                        mark | abort_now | (go != '0) | (sem_op == SemSignal)};
+
+  typedef event_t [TraceSlots-1:0] events_t;
+  function automatic events_t events();
+    events_t r;
+    r = '0;
+    if (mark) r[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_MARK, mmio_wdata_i, '0);
+    else if (abort_now) r[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_ABORT, '0, '0);
+    else if (sem_op == SemSignal) begin
+      r[0] = trace_event(TPU_QUEUE_SCALAR, TPU_EVENT_SIGNAL, '0, signal_arg(sem_index, mmio_wdata_i, 1'b0));
+    end else r[0] = trace_event({1'b0, mmio_addr_i[11:9]}, TPU_EVENT_GO, mmio_wdata_i, '0);
     for (int unsigned p = 0; p < 2; p++) begin
-      if (trace_valid[1 + p]) begin
-        trace_in[1 + p] = trace_event({1'b0, look_queue[p]}, look_start[p] ? TPU_EVENT_START : TPU_EVENT_WAIT,
-                                      head[look_queue[p]].started.tag,
-                                      look_start[p] ? 32'd0 : 32'(look_sem[p]));
-      end
+      r[1 + p] = trace_event({1'b0, look_queue[p]}, look_start[p] ? TPU_EVENT_START : TPU_EVENT_WAIT,
+                             head_tag[look_queue[p]], look_start[p] ? 32'd0 : 32'(look_sem[p]));
     end
-    if (done) begin
-      trace_in[3] = trace_event({1'b0, done_queue}, TPU_EVENT_END, done_tag,
-                                (done_queue < 3'(QMxu)) ? done_bytes[31:0] : 32'd0);
-    end
+    r[3] = trace_event({1'b0, done_queue}, TPU_EVENT_END, done_tag,
+                       (done_queue < 3'(QMxu)) ? done_bytes[31:0] : 32'd0);
     for (int unsigned i = 0; i < 2; i++) begin
-      if (sig_valid[i]) begin
-        trace_in[4 + i] = trace_event({1'b0, done_queue}, TPU_EVENT_SIGNAL, done_tag,
-                                      signal_arg(sig_sem[i], sig_amount[i], sig_huge[i]));
-      end
+      r[4 + i] = trace_event({1'b0, done_queue}, TPU_EVENT_SIGNAL, done_tag,
+                             signal_arg(sig_sem[i], sig_amount[i], sig_huge[i]));
     end
-    if (error_new.valid) begin
-      trace_in[6] = trace_event(error_new.agent, TPU_EVENT_ERROR, error_new.tag, 32'(error_new.code));
-    end
+    r[6] = trace_event(error_new.agent, TPU_EVENT_ERROR, error_new.tag, 32'(error_new.code));
+    return r;
+  endfunction
+
+  always_comb begin
+    trace_in = '0;
+    if (trace_valid != '0) trace_in = events();
   end
 
   tpu_trace u_trace (

@@ -41,20 +41,6 @@ package tpu_frontend_pkg;
     logic [5:0] sem0;
   } signals_t;
 
-  // What completion needs to know of a started command.
-  typedef struct packed {
-    logic [1:0][31:0] amount;
-    signals_t signals;
-    logic [31:0] tag;
-  } started_t;
-
-  // Head of a command at the front of its queue.
-  typedef struct packed {
-    logic [Waits-1:0][31:0] amount;
-    wait_t [Waits-1:0] waits;
-    started_t started;
-  } head_t;
-
   typedef struct packed {
     logic valid;
     logic [7:0] code;

@@ -285,7 +285,6 @@ module tpu_mmio
               code = TPU_ERROR_BAD_FIELD;
               detail0 = 32'(offset);
             end else if (absent) code = TPU_ERROR_UNIT_ABSENT;
-            else if ((region == SemValueR || region == SemModeR) && !idle_i) code = TPU_ERROR_SEM_BUSY;
             else if (region == SemTakeR && sem_mode_i[mmio_addr_i[7:2]]) code = TPU_ERROR_BAD_ACCESS;
           end
         end
@@ -293,12 +292,17 @@ module tpu_mmio
     end
   end
 
+  // The only check that depends on what the engines do.
+  logic busy;
+  assign busy = mmio_valid_i & mmio_we_i & (region == SemValueR || region == SemModeR) & ~idle_i &
+                (code == TPU_ERROR_NONE);
+
   always_comb begin
     error_o = '0;
     // An error of a held request is reported once: errors are answered at once.
-    if (code != TPU_ERROR_NONE) begin
+    if (busy || code != TPU_ERROR_NONE) begin
       error_o.valid = 1'b1;
-      error_o.code = code;
+      error_o.code = busy ? TPU_ERROR_SEM_BUSY : code;
       error_o.agent = agent;
       error_o.tag = (region == Go) ? mmio_wdata_i : '0;
       error_o.detail0 = detail0;
@@ -309,7 +313,7 @@ module tpu_mmio
   // ---- do it ----
 
   logic ok, write, read;
-  assign ok = mmio_valid_i & (code == TPU_ERROR_NONE);
+  assign ok = mmio_valid_i & (code == TPU_ERROR_NONE);  // but for `busy`, which only writes of two registers know
   assign write = ok & mmio_we_i;
   assign read = ok & ~mmio_we_i;
 
@@ -329,7 +333,7 @@ module tpu_mmio
     if (write) begin
       sem_there = (region == SemModeR) ? (32'(mmio_addr_i[2]) * 32 < 32'(Semaphores))
                                        : (32'(mmio_addr_i[7:2]) < 32'(Semaphores));
-      if (sem_there) begin
+      if (sem_there && !busy) begin
         case (region)
           SemValueR: sem_op_o = SemValue;
           SemSignalR: sem_op_o = SemSignal;

@@ -37,7 +37,10 @@ module tpu_mmio_slice (
   assign mmio_ready_o = mmio_we_i ? free : (reading & fe_ready_i);
   assign mmio_rdata_o = fe_rdata_i;
 
-  always_ff @(posedge clk_i) begin
+  logic clk;
+  tpu_clock_gate u_clock (.clk_i, .en_i(~rst_ni | mmio_valid_i | fe_valid_o), .clk_o(clk));
+
+  always_ff @(posedge clk) begin
     if (!rst_ni) fe_valid_o <= 1'b0;
     else if (take) fe_valid_o <= 1'b1;
     else if (fe_ready_i) fe_valid_o <= 1'b0;

@@ -20,34 +20,40 @@ module tpu_queue
   parameter int unsigned Queue = 0,  // decides the type of the arguments
   parameter int unsigned CmdBits = 1
 ) (
-  input  logic               clk_i,
-  input  logic               rst_ni,
-  input  logic               flush_i,        // abort: forget all commands
-  input  logic               reset_i,        // soft reset: staging registers to 0
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+  input  logic                   flush_i,           // abort: forget all commands
+  input  logic                   reset_i,           // soft reset: staging registers to 0
 
   // Staging registers; offset in the queue's block.
-  input  logic               stage_we_i,
-  input  logic               stage_re_i,
-  input  logic [8:0]         stage_offset_i,
-  input  logic [31:0]        stage_wdata_i,
-  output logic [31:0]        stage_rdata_o,
-  output logic [31:0]        waits_o,        // WAITS, for the check at GO
+  input  logic                   stage_we_i,
+  input  logic                   stage_re_i,
+  input  logic [8:0]             stage_offset_i,
+  input  logic [31:0]            stage_wdata_i,
+  output logic [31:0]            stage_rdata_o,
+  output logic [31:0]            waits_o,           // WAITS, for the check at GO
 
-  input  logic               go_i,
-  input  logic [31:0]        go_tag_i,
-  output logic [3:0]         free_o,
+  input  logic                   go_i,
+  input  logic [31:0]            go_tag_i,
+  output logic [3:0]             free_o,
 
-  output logic               fresh_o,        // the head is loaded in this cycle
-  output logic               head_valid_o,
-  output head_t              head_o,
-  output logic [CmdBits-1:0] cmd_o,
-  input  logic               start_i,
+  output logic                   fresh_o,           // the head is loaded in this cycle
+  output logic                   head_valid_o,
+  output wait_t [Waits-1:0]      head_waits_o,
+  output logic [Waits-1:0][31:0] head_amounts_o,
+  output logic [31:0]            head_tag_o,
+  output logic [1:0]             head_prio_o,
+  output logic [CmdBits-1:0]     cmd_o,
+  input  logic                   start_i,
 
-  output logic               started_valid_o,
-  output logic               started_full_o,
-  output started_t           started_o,      // the oldest
-  input  logic               started_pop_i,
-  input  logic               started_drop_i  // halt: nothing that started signals any more
+  // The oldest started command.
+  output logic                   started_valid_o,
+  output logic                   started_full_o,
+  output logic [31:0]            started_tag_o,
+  output signals_t               started_signals_o,
+  output logic [1:0][31:0]       started_amounts_o,
+  input  logic                   started_pop_i,
+  input  logic                   started_drop_i     // halt: nothing that started signals any more
 );
 
   localparam int unsigned ArgWords = (Queue < QMxu) ? TPU_DMA_ARG_WORDS :
@@ -121,17 +127,25 @@ module tpu_queue
   end
 
   // The staged words as head and command struct.
+  typedef struct packed {
+    logic [Waits-1:0][31:0] amounts;
+    logic [1:0][31:0] signal_amounts;
+    logic [31:0] tag;
+    wait_t [Waits-1:0] waits;
+    signals_t signals;
+  } head_t;
+
   function automatic head_t staged_head(input logic [31:0] tag);
     head_t h;
-    h.started.tag = tag;
-    h.started.signals = signals_t'(stage_signals_q[$bits(signals_t)-1:0]);
-    h.started.amount = stage_signal_amount_q;
+    h.tag = tag;
+    h.signals = signals_t'(stage_signals_q[$bits(signals_t)-1:0]);
+    h.signal_amounts = stage_signal_amount_q;
     for (int unsigned i = 0; i < Waits; i++) begin
       h.waits[i].sem = stage_waits_q[8*i +: 6];
       h.waits[i].consume = stage_waits_q[8*i + 6];
       h.waits[i].en = stage_waits_q[8*i + 7];
     end
-    h.amount = stage_wait_amount_q;
+    h.amounts = stage_wait_amount_q;
     return h;
   endfunction
 
@@ -189,19 +203,30 @@ module tpu_queue
   assign free_o = 4'(QueueDepth) - 4'(count_q) - 4'(head_valid_q);
   assign fresh_o = load;
   assign head_valid_o = head_valid_q;
-  assign head_o = head_q;
+  assign head_waits_o = head_q.waits;
+  assign head_amounts_o = head_q.amounts;
+  assign head_tag_o = head_q.tag;
+  assign head_prio_o = head_q.signals.prio;
   assign cmd_o = cmd_q;
 
   // ---- started commands ----
 
   localparam int unsigned FlyBits = $clog2(InFlight);
   (* ram_style = "distributed" *)
-  started_t started_q [0:InFlight-1];
+  logic [31:0] tags_q [0:InFlight-1];
+  (* ram_style = "distributed" *)
+  signals_t signals_q [0:InFlight-1];
+  (* ram_style = "distributed" *)
+  logic [1:0][31:0] amounts_q [0:InFlight-1];
   logic [FlyBits:0] fly_q;
   logic [FlyBits-1:0] fly_wr_q, fly_rd_q;
 
   always_ff @(posedge clk_i) begin
-    if (start_i) started_q[fly_wr_q] <= head_q.started;
+    if (start_i) begin
+      tags_q[fly_wr_q] <= head_q.tag;
+      signals_q[fly_wr_q] <= head_q.signals;
+      amounts_q[fly_wr_q] <= head_q.signal_amounts;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni || flush_i || started_drop_i) begin
@@ -216,7 +241,9 @@ module tpu_queue
   end
   assign started_valid_o = (fly_q != '0);
   assign started_full_o = (fly_q == (FlyBits+1)'(InFlight));
-  assign started_o = started_q[fly_rd_q];
+  assign started_tag_o = tags_q[fly_rd_q];
+  assign started_signals_o = signals_q[fly_rd_q];
+  assign started_amounts_o = amounts_q[fly_rd_q];
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

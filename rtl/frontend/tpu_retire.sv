@@ -8,7 +8,6 @@
 // in which the semaphore file has other things to write.
 
 module tpu_retire
-  import tpu_config_pkg::*;
   import tpu_frontend_pkg::*;
 (
   input  logic                        clk_i,
@@ -16,6 +15,7 @@ module tpu_retire
   input  logic                        hold_i,
   input  logic                        aborting_i,  // nothing is delivered; engines may give away what they have
 
+  // Engines, and SYNC as the last. Of the commands: the oldest that started.
   input  logic     [Queues-1:0]       done_valid_i,
   output logic     [Engines-1:0]      done_ready_o,  // SYNC needs none
   input  logic     [Queues-1:0][7:0]  code_i,
@@ -23,9 +23,11 @@ module tpu_retire
   input  logic     [Queues-1:0][31:0] detail1_i,
   input  logic     [Queues-1:0][47:0] bytes_i,
   input  logic     [Queues-1:0][47:0] work_i,
-  input  started_t [Queues-1:0]       started_i,
+  input  logic     [Queues-1:0][31:0] tag_i,
+  input  logic     [Queues-1:0][31:0] signals_i,     // signals_t, in words
+  input  logic     [Queues-1:0][1:0][31:0] amounts_i,
 
-  output logic                        valid_o,     // a command completes without error
+  output logic                        valid_o,       // a command completes without error
   output logic     [2:0]              queue_o,
   output logic     [31:0]             tag_o,
   output logic     [47:0]             bytes_o,
@@ -36,81 +38,107 @@ module tpu_retire
   output logic     [1:0][31:0]        sig_amount_o,
   output logic     [1:0]              sig_huge_o,
   output logic     [Queues-1:0]       pop_o,
-  output logic     [Queues-1:0]       fail_o,      // a command of the queue fails
+  output logic     [Queues-1:0]       fail_o,        // a command of the queue fails
   output error_t                      error_o
 );
 
-  logic [Queues-1:0] ask, from_next, source, pick;
+  logic [Queues-1:0] ask;
   logic [2:0] next_q;
 
   assign ask = (hold_i || aborting_i) ? '0 : done_valid_i;
-  assign from_next = ask & (Queues'('1) << next_q);
-  assign source = (from_next != '0) ? from_next : ask;
-  assign pick = source & (~source + Queues'(1));
-  assign done_ready_o = aborting_i ? '1 : pick[Engines-1:0];
+  assign done_ready_o = aborting_i ? '1 : now.pop[Engines-1:0] | now.fail[Engines-1:0];
 
-  started_t started;
-  logic [7:0] code;
-  logic [31:0] detail0, detail1;
-  logic dma;
+  typedef struct packed {
+    logic valid;
+    logic irq;
+    logic [2:0] qid;
+    logic [31:0] tag;
+    logic [47:0] bytes;
+    logic [47:0] work;
+    logic [1:0] sig_valid;
+    logic [1:0][5:0] sig_sem;
+    logic [1:0][31:0] sig_amount;
+    logic [1:0] sig_huge;
+    logic [Queues-1:0] pop;
+    logic [Queues-1:0] fail;
+    error_t error;
+  } retire_t;
 
-  always_comb begin
-    started = '0;
+  function automatic retire_t deliver();
+    retire_t r;
+    logic [Queues-1:0] from_next, source, pick;
+    /* verilator lint_off UNUSEDSIGNAL */  // the priority is for the engine
+    signals_t signals;
+    /* verilator lint_on UNUSEDSIGNAL */
+    logic [1:0] by_bytes;
+    logic [1:0][31:0] amounts;
+    logic [7:0] code;
+    logic dma;
+    r = '0;
+    from_next = ask & (Queues'('1) << next_q);
+    source = (from_next != '0) ? from_next : ask;
+    pick = source & (~source + Queues'(1));
+    signals = '0;
+    amounts = '0;
     code = '0;
-    detail0 = '0;
-    detail1 = '0;
-    bytes_o = '0;
-    work_o = '0;
-    queue_o = '0;
-    dma = 1'b0;
-    if (pick != '0) begin
-      for (int unsigned q = 0; q < Queues; q++) begin
-        if (pick[q]) begin
-          started = started_i[q];
-          code = code_i[q];
-          detail0 = detail0_i[q];
-          detail1 = detail1_i[q];
-          bytes_o = bytes_i[q];
-          work_o = work_i[q];
-          queue_o = 3'(q);
-        end
+    for (int unsigned q = 0; q < Queues; q++) begin
+      if (pick[q]) begin
+        r.qid = 3'(q);
+        r.tag = tag_i[q];
+        r.bytes = bytes_i[q];
+        r.work = work_i[q];
+        r.error.detail0 = detail0_i[q];
+        r.error.detail1 = detail1_i[q];
+        signals = signals_t'(signals_i[q][$bits(signals_t)-1:0]);
+        amounts = amounts_i[q];
+        code = code_i[q];
       end
-      dma = (queue_o < 3'(QMxu));
     end
-  end
+    dma = (r.qid < 3'(QMxu));
+    r.error.valid = (code != '0);
+    r.error.code = code;
+    r.error.agent = {1'b0, r.qid};
+    r.error.tag = r.tag;
+    if (code != '0) begin
+      r.fail = pick;
+    end else begin
+      r.valid = 1'b1;
+      r.pop = pick;
+      r.irq = signals.irq;
+      r.sig_valid = {signals.en1, signals.en0};
+      r.sig_sem = {signals.sem1, signals.sem0};
+      by_bytes = {signals.bytes1, signals.bytes0};
+      for (int unsigned i = 0; i < 2; i++) begin
+        r.sig_amount[i] = by_bytes[i] ? (dma ? r.bytes[31:0] : '0) : amounts[i];
+        r.sig_huge[i] = by_bytes[i] & dma & (r.bytes[47:32] != '0);
+      end
+    end
+    return r;
+  endfunction
 
-  assign valid_o = (pick != '0) & (code == '0);
-  assign pop_o = (code == '0) ? pick : '0;
-  assign fail_o = (code == '0) ? '0 : pick;
-  assign tag_o = started.tag;
-  assign irq_o = valid_o & started.signals.irq;
-
-  assign sig_valid_o = valid_o ? {started.signals.en1, started.signals.en0} : '0;
-  assign sig_sem_o = {started.signals.sem1, started.signals.sem0};
-  logic [1:0] by_bytes;
-  assign by_bytes = {started.signals.bytes1, started.signals.bytes0};
-  assign sig_huge_o = by_bytes & {2{dma & (bytes_o[47:32] != '0)}};
+  retire_t now;
   always_comb begin
-    for (int unsigned i = 0; i < 2; i++) begin
-      sig_amount_o[i] = by_bytes[i] ? (dma ? bytes_o[31:0] : '0) : started.amount[i];
-    end
+    now = '0;
+    if (ask != '0) now = deliver();
   end
 
-  always_comb begin
-    error_o = '0;
-    if (fail_o != '0) begin
-      error_o.valid = 1'b1;
-      error_o.code = code;
-      error_o.agent = {1'b0, queue_o};
-      error_o.tag = started.tag;
-      error_o.detail0 = detail0;
-      error_o.detail1 = detail1;
-    end
-  end
+  assign valid_o = now.valid;
+  assign queue_o = now.qid;
+  assign tag_o = now.tag;
+  assign bytes_o = now.bytes;
+  assign work_o = now.work;
+  assign irq_o = now.irq;
+  assign sig_valid_o = now.sig_valid;
+  assign sig_sem_o = now.sig_sem;
+  assign sig_amount_o = now.sig_amount;
+  assign sig_huge_o = now.sig_huge;
+  assign pop_o = now.pop;
+  assign fail_o = now.fail;
+  assign error_o = now.error;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) next_q <= '0;
-    else if (pick != '0) next_q <= queue_o + 3'd1;
+    else if (ask != '0) next_q <= now.qid + 3'd1;
   end
 
 endmodule

@@ -17,30 +17,37 @@ module tpu_trace
 );
 
   localparam int unsigned SlotBits = $clog2(TraceSlots);
-  logic [TraceSlots-1:0][SlotBits-1:0] slot;
+  typedef logic [TraceSlots-1:0][TraceBits-1:0] slots_t;
+
+  function automatic slots_t sort();
+    slots_t r;
+    logic [SlotBits-1:0] slot;
+    logic [11:0] mine, other;
+    r = '0;
+    for (int unsigned i = 0; i < TraceSlots; i++) begin
+      slot = '0;
+      mine = {event_i[i].agent, event_i[i].code};
+      for (int unsigned j = 0; j < TraceSlots; j++) begin
+        other = {event_i[j].agent, event_i[j].code};
+        if (valid_i[j] && ((j < i) ? (other <= mine) : (other < mine))) slot = slot + SlotBits'(1);
+      end
+      for (int unsigned s = 0; s < TraceSlots; s++) begin
+        if (valid_i[i] && (slot == SlotBits'(s))) r[s] = event_i[i];
+      end
+    end
+    return r;
+  endfunction
 
   assign trace_any_o = (valid_i != '0);
 
   always_comb begin
-    trace_valid_o = '0;
     trace_data_o = '0;
-    slot = '0;
+    trace_valid_o = '0;
     if (valid_i != '0) begin
+      trace_data_o = sort();
+      // As many slots as there are events.
       for (int unsigned i = 0; i < TraceSlots; i++) begin
-        for (int unsigned j = 0; j < TraceSlots; j++) begin
-          if (valid_i[j] && ((j < i) ? {event_i[j].agent, event_i[j].code} <= {event_i[i].agent, event_i[i].code}
-                                     : {event_i[j].agent, event_i[j].code} < {event_i[i].agent, event_i[i].code})) begin
-            slot[i] = slot[i] + SlotBits'(1);
-          end
-        end
-      end
-      for (int unsigned s = 0; s < TraceSlots; s++) begin
-        for (int unsigned i = 0; i < TraceSlots; i++) begin
-          if (valid_i[i] && (slot[i] == SlotBits'(s))) begin
-            trace_valid_o[s] = 1'b1;
-            trace_data_o[s] = trace_data_o[s] | event_i[i];
-          end
-        end
+        if (valid_i[i]) trace_valid_o = {trace_valid_o[TraceSlots-2:0], 1'b1};
       end
     end
   end

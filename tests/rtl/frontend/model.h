@@ -432,7 +432,7 @@ inline void Model::apply_counters(uint64_t passed, unsigned stall) {
     if (!k.started.empty()) k.counter[kBusy] += passed;
     if (is_waiting(q)) k.counter[kWait] += passed;
     if (k.started.empty() && k.waiting.empty() && flies) k.counter[kStarved] += passed;
-    if (stall >> q & 1) k.counter[kStall] += passed;
+    if (stall >> q & 1) k.counter[kStall] += 1;  // no time jumps while an engine stalls
     if (done_ >> q & 1) {
       k.counter[kCommands] += 1;
       k.counter[kBytes] += bytes_;

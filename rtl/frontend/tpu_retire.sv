@@ -46,7 +46,6 @@ module tpu_retire
   logic [2:0] next_q;
 
   assign ask = (hold_i || aborting_i) ? '0 : done_valid_i;
-  assign done_ready_o = aborting_i ? '1 : now.pop[Engines-1:0] | now.fail[Engines-1:0];
 
   typedef struct packed {
     logic valid;
@@ -122,6 +121,7 @@ module tpu_retire
     if (ask != '0) now = deliver();
   end
 
+  assign done_ready_o = aborting_i ? '1 : now.pop[Engines-1:0] | now.fail[Engines-1:0];
   assign valid_o = now.valid;
   assign queue_o = now.qid;
   assign tag_o = now.tag;

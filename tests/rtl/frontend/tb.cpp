@@ -503,7 +503,8 @@ struct Bench {
 
   void bad_something() {
     const uint32_t v = random.next();
-    switch (random.below(12)) {
+    switch (random.below(13)) {
+      case 11: return request(TPU_QUEUE_BASE(random.below(kQueues)) + TPU_Q_SIGNALS, true, v | 1u << (19 + random.below(13)));
       case 0: return request(random.below(0x10000) & ~3u, random.percent(50) && !is_ctrl(), v);
       case 1: return request(random.next() % TPU_WINDOW_SIZE & ~3u, false, 0);
       case 2: return request(0x2000 + 4 * random.below(0x380), true, v);

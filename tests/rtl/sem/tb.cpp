@@ -418,7 +418,7 @@ void phase(Bench& b, unsigned cycles) {
   b.set_modes(uint64_t(b.random.next()) << 32 | b.random.next());
   for (unsigned s = 0; s < f.sems; ++s) {
     uint32_t v = b.random.below(f.small);
-    if (f.edges) v = b.ticket[s] ? 0xfffffff0u : kCountMax - b.random.below(8);
+    if (f.edges) v = b.ticket[s] ? 0xfffffff0u : kCountMax + 3 - b.random.below(10);
     b.set_value(s, v);
   }
   unsigned ask = 0;

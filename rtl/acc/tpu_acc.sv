@@ -91,15 +91,16 @@ module tpu_acc
       v2_q <= v1_q;
       v3_q <= v2_q;
     end
-    if (mxu_fire) begin
-      i1_q <= i0;
-      d1_q <= mxu_data_i;
-    end
+    // Last stage first: then Verilator keeps no copy of the old values.
+    if (v2_q) i3_q <= i2_q;
     if (v1_q) begin
       i2_q <= i1_q;
       d2_q <= d1_q;
     end
-    if (v2_q) i3_q <= i2_q;
+    if (mxu_fire) begin
+      i1_q <= i0;
+      d1_q <= mxu_data_i;
+    end
   end
 
   // ---- addition ----
@@ -183,10 +184,10 @@ module tpu_acc
   // ---- banks ----
 
   logic [1:0] rd_en, wr_en;
-  logic [1:0][DataW-1:0] bank_data;
 
   for (genvar b = 0; b < 2; b++) begin : gen_bank
     logic mxu_rd, mxu_wr, vpu_rd, vpu_wr;
+    logic [DataW-1:0] data;
     assign mxu_rd   = mxu_read & (mxu_row_i[0] == 1'(b));
     assign vpu_rd   = rd_gnt_o & (rd_row_i[0] == 1'(b));
     assign mxu_wr   = mxu_write & (i3_q.row[0] == 1'(b));
@@ -200,7 +201,7 @@ module tpu_acc
       .clk_i,
       .rd_en_i  (rd_en[b]),
       .rd_row_i (mxu_rd ? mxu_row_i[RowW-1:1] : rd_row_i[RowW-1:1]),
-      .rd_data_o(bank_data[b]),
+      .rd_data_o(data),
       .wr_en_i  (wr_en[b]),
       .wr_row_i (mxu_wr ? i3_q.row[RowW-1:1] : wr_row_i[RowW-1:1]),
       .wr_mask_i(mxu_wr ? i3_q.mask : wr_mask_i),
@@ -221,8 +222,8 @@ module tpu_acc
       rd_rsp_valid_o <= rd1_q;
     end
     if (rd_gnt_o) rd1_bank_q <= rd_row_i[0];
-    if (rd1_q) rd_rsp_data_o <= rd1_bank_q ? bank_data[1] : bank_data[0];
-    if (v1_q & i1_q.accumulate) old2_q <= i1_q.row[0] ? bank_data[1] : bank_data[0];
+    if (rd1_q) rd_rsp_data_o <= rd1_bank_q ? gen_bank[1].data : gen_bank[0].data;
+    if (v1_q & i1_q.accumulate) old2_q <= i1_q.row[0] ? gen_bank[1].data : gen_bank[0].data;
   end
 
 endmodule

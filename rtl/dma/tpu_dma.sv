@@ -93,6 +93,7 @@ module tpu_dma
     $error("DmaDims must be 3");
   end
 
+  logic clk, clk_store;
   ch_mask_t kill, failed, occupied, pend_hbm, pend_local, start;
   slot_t [DmaChannels-1:0] slot;
   logic quiet, abort_q;
@@ -108,7 +109,7 @@ module tpu_dma
   assign checked_pass = checked && checked_code == TPU_ERROR_NONE;
 
   tpu_dma_check u_check (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .abort_i,
     .start_i  (start),
@@ -133,7 +134,7 @@ module tpu_dma
   segment_t segment;
 
   tpu_dma_issue u_issue (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .abort_i,
     .kill_i         (kill),
@@ -167,7 +168,7 @@ module tpu_dma
   ch_mask_t local_stall;
 
   tpu_dma_hbm_read u_hbm_read (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .burst_valid_i(segment_valid[0] && !segment.fill),
     .burst_addr_i (segment.word),
@@ -194,7 +195,7 @@ module tpu_dma
   assign beat_done = hbm_take;
 
   tpu_dma_local_read u_local_read (
-    .clk_i,
+    .clk_i(clk_store),
     .rst_ni,
     .burst_valid_i(segment_valid[1] && !segment.fill),
     .burst_smem_i (segment.src_smem),
@@ -236,7 +237,7 @@ module tpu_dma
     .SegDepth  (DmaOutstanding),
     .WholeBurst(1'b1)
   ) u_from_hbm (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .kill_i         (drop),
     .hold_i         (pend_local),
@@ -266,7 +267,7 @@ module tpu_dma
     .SegDepth  (LocalSegs),
     .WholeBurst(1'b0)
   ) u_from_local (
-    .clk_i,
+    .clk_i(clk_store),
     .rst_ni,
     .kill_i         (drop),
     .hold_i         ('0),
@@ -299,7 +300,7 @@ module tpu_dma
   ch_mask_t write_stall;
 
   tpu_dma_hbm_write u_hbm_write (
-    .clk_i,
+    .clk_i(clk_store),
     .rst_ni,
     .from_hbm_valid_i  (from_hbm_valid),
     .from_hbm_i        (from_hbm),
@@ -381,7 +382,7 @@ module tpu_dma
 
   // Completion.
   tpu_dma_order u_order (
-    .clk_i,
+    .clk_i(clk),
     .rst_ni,
     .abort_i,
     .clear_i,
@@ -449,7 +450,7 @@ module tpu_dma
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) begin
       vmem_last_q <= 1'b0;
       smem_last_q <= 1'b0;
@@ -461,6 +462,21 @@ module tpu_dma
       else if (quiet) abort_q <= 1'b0;
     end
   end
+
+  // Nothing changes without a command. Local sources and writes to HBM, used less than reads, rest
+  // by themselves.
+  tpu_clock_gate u_clock (
+    .clk_i,
+    .en_i (~rst_ni | abort_i | abort_q | clear_i | (start_i != '0) | (occupied != '0) |
+           (ready_o != '1)),
+    .clk_o(clk)
+  );
+  tpu_clock_gate u_clock_store (
+    .clk_i,
+    .en_i (~rst_ni | segment_valid[1] | local_busy | local_mover_busy | from_hbm_valid |
+           write_busy),
+    .clk_o(clk_store)
+  );
 
   // Only HBM reads can fail, and their beats have no halves.
   logic unused;

@@ -184,8 +184,11 @@ module tpu_dma_check
 
   // A faulty field or an empty command ends in Fields, the others in Verdict.
   fault_t fault;
-  assign fault = (state_q == Fields) ? fields :
-                 (src_range.code != TPU_ERROR_NONE) ? src_range : dst_range;
+  always_comb begin
+    fault = '0;
+    if (state_q == Fields) fault = fields;
+    else if (state_q == Verdict) fault = (src_range.code != TPU_ERROR_NONE) ? src_range : dst_range;
+  end
   assign empty_o = state_q == Fields;
   assign valid_o = state_q == Verdict ||
                    (state_q == Fields && (fields.code != TPU_ERROR_NONE || empty));

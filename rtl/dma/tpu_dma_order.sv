@@ -93,15 +93,18 @@ module tpu_dma_order
     return r;
   endfunction
 
-  slots_t landed_now;  // including this cycle
+  // What has landed, including this cycle.
+  function automatic slots_t landed_now();
+    slots_t r;
+    r = landed_q;
+    if (landed_from_hbm_i) r[landed_from_hbm_owner_i] = 1'b1;
+    if (landed_from_local_i) r[landed_from_local_owner_i] = 1'b1;
+    if (landed_answer_i) r[landed_answer_owner_i] = 1'b1;
+    if (landed_empty_i) r[landed_empty_owner_i] = 1'b1;
+    return r;
+  endfunction
+
   ch_mask_t occupied, full, moves_hbm, moves_local;
-  always_comb begin
-    landed_now = landed_q;
-    if (landed_from_hbm_i) landed_now[landed_from_hbm_owner_i] = 1'b1;
-    if (landed_from_local_i) landed_now[landed_from_local_owner_i] = 1'b1;
-    if (landed_answer_i) landed_now[landed_answer_owner_i] = 1'b1;
-    if (landed_empty_i) landed_now[landed_empty_owner_i] = 1'b1;
-  end
   always_comb begin
     occupied = '0;
     full = '0;
@@ -119,41 +122,27 @@ module tpu_dma_order
   // fails in the same cycle, nor that one's than a command in the checker: the last assignment is
   // the oldest. A fault of a younger command than the one that has failed already does not count.
   logic any_fault;
-  ch_mask_t fault, fault_bus;
-  slot_t fault_slot[DmaChannels];
-  logic [7:0] fault_code[DmaChannels];
-  logic [31:0] fault_detail0[DmaChannels], fault_detail1[DmaChannels];
+  ch_mask_t fault, read_fault, write_fault;
   assign any_fault = read_error_i || write_error_i ||
                      (checked_i && checked_code_i != TPU_ERROR_NONE);
+
+  // Slot of a channel's fault of this cycle.
+  function automatic slot_t fault_slot(input logic read, input logic write);
+    return write ? write_error_owner_i.slot : read ? read_error_owner_i.slot : checked_owner_i.slot;
+  endfunction
+
   always_comb begin
     fault = '0;
-    fault_bus = '0;
-    for (int unsigned c = 0; c < DmaChannels; c++) begin
-      fault_slot[c] = checked_owner_i.slot;
-      fault_code[c] = checked_code_i;
-      fault_detail0[c] = checked_detail0_i;
-      fault_detail1[c] = checked_detail1_i;
-    end
+    read_fault = '0;
+    write_fault = '0;
     if (any_fault) begin
       for (int unsigned c = 0; c < DmaChannels; c++) begin
-        fault[c] = checked_i && checked_code_i != TPU_ERROR_NONE && checked_owner_i.ch == ch_t'(c);
-        if (read_error_i && read_error_owner_i.ch == ch_t'(c)) begin
-          fault[c] = 1'b1;
-          fault_bus[c] = 1'b1;
-          fault_slot[c] = read_error_owner_i.slot;
-          fault_code[c] = TPU_ERROR_BUS;
-          fault_detail0[c] = 32'd0;
-          fault_detail1[c] = read_error_addr_i;
-        end
-        if (write_error_i && write_error_owner_i.ch == ch_t'(c)) begin
-          fault[c] = 1'b1;
-          fault_bus[c] = 1'b1;
-          fault_slot[c] = write_error_owner_i.slot;
-          fault_code[c] = TPU_ERROR_BUS;
-          fault_detail0[c] = 32'd1;
-          fault_detail1[c] = write_error_addr_i;
-        end
-        if (failed_q[c] && slot_t'(fault_slot[c] - head_slot_q[c]) >=
+        read_fault[c] = read_error_i && read_error_owner_i.ch == ch_t'(c);
+        write_fault[c] = write_error_i && write_error_owner_i.ch == ch_t'(c);
+        fault[c] = read_fault[c] || write_fault[c] ||
+                   (checked_i && checked_code_i != TPU_ERROR_NONE &&
+                    checked_owner_i.ch == ch_t'(c));
+        if (failed_q[c] && slot_t'(fault_slot(read_fault[c], write_fault[c]) - head_slot_q[c]) >=
                            slot_t'(fault_slot_q[c] - head_slot_q[c])) begin
           fault[c] = 1'b0;
         end
@@ -180,50 +169,30 @@ module tpu_dma_order
     if (any_fault) begin
       for (int unsigned c = 0; c < DmaChannels; c++) begin
         if (fault[c] && !reported_q[c]) begin
-          fault_slot_q[c]    <= fault_slot[c];
-          fault_code_q[c]    <= fault_code[c];
-          fault_detail0_q[c] <= fault_detail0[c];
-          fault_detail1_q[c] <= fault_detail1[c];
+          fault_slot_q[c]    <= fault_slot(read_fault[c], write_fault[c]);
+          fault_code_q[c]    <= (read_fault[c] || write_fault[c]) ? TPU_ERROR_BUS : checked_code_i;
+          fault_detail0_q[c] <= write_fault[c] ? 32'd1 : read_fault[c] ? 32'd0 : checked_detail0_i;
+          fault_detail1_q[c] <= write_fault[c] ? write_error_addr_i :
+                                read_fault[c] ? read_error_addr_i : checked_detail1_i;
         end
       end
     end
     if (issued_i) bytes_q[issued_owner_i] <= issued_bytes_i;
   end
 
-  // What a channel could offer: its oldest command has landed, or has failed.
-  ch_mask_t over;
-  always_comb begin
-    over = '0;
-    if (used_q != '0) begin
-      over = any_slot(landed_now & head_q & used_q) & ~done_valid_q;
-      if (failed_q != '0) begin
-        for (int unsigned c = 0; c < DmaChannels; c++) begin
-          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
-            over[c] = occupied[c] && !done_valid_q[c];
-          end
-        end
-      end
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (over != '0) begin
+  // Channels that can offer their oldest command: it has landed, or has failed.
+  function automatic ch_mask_t over_now(input slots_t landed);
+    ch_mask_t r;
+    r = any_slot(landed & head_q & used_q) & ~done_valid_q;
+    if (failed_q != '0) begin
       for (int unsigned c = 0; c < DmaChannels; c++) begin
-        if (over[c]) begin
-          done_code_q[c]    <= TPU_ERROR_NONE;
-          done_detail0_q[c] <= '0;
-          done_detail1_q[c] <= '0;
-          done_bytes_q[c]   <= bytes_q[{ch_t'(c), head_slot_q[c]}];
-          if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
-            done_code_q[c]    <= fault_code_q[c];
-            done_detail0_q[c] <= fault_detail0_q[c];
-            done_detail1_q[c] <= fault_detail1_q[c];
-            done_bytes_q[c]   <= '0;
-          end
+        if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
+          r[c] = occupied[c] && !done_valid_q[c];
         end
       end
     end
-  end
+    return r;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || abort_i || clear_i) begin
@@ -241,12 +210,30 @@ module tpu_dma_order
         kill_q     <= '0;
       end
     end else if (used_q != '0 || start_i != '0 || open_q != '1) begin
-      landed_q     <= landed_now;
+      automatic slots_t landed = landed_now();
+      automatic ch_mask_t over = over_now(landed);
+      landed_q     <= landed;
       failed_q     <= failed_q | (fault & ~reported_q);
-      kill_q       <= kill_q | (fault_bus & ~reported_q);
+      kill_q       <= kill_q | ((read_fault | write_fault) & ~reported_q);
       done_valid_q <= (done_valid_q & ~done_ready_i) | over;
       // Closed: being checked, four inside, failed.
       open_q <= ~(start_i | full | failed_q | fault | checking_q);
+      if (over != '0) begin
+        for (int unsigned c = 0; c < DmaChannels; c++) begin
+          if (over[c]) begin
+            done_code_q[c]    <= TPU_ERROR_NONE;
+            done_detail0_q[c] <= '0;
+            done_detail1_q[c] <= '0;
+            done_bytes_q[c]   <= bytes_q[{ch_t'(c), head_slot_q[c]}];
+            if (failed_q[c] && fault_slot_q[c] == head_slot_q[c]) begin
+              done_code_q[c]    <= fault_code_q[c];
+              done_detail0_q[c] <= fault_detail0_q[c];
+              done_detail1_q[c] <= fault_detail1_q[c];
+              done_bytes_q[c]   <= '0;
+            end
+          end
+        end
+      end
       if (checked_i) begin
         checking_q[checked_owner_i.ch] <= 1'b0;
         if (!full[checked_owner_i.ch] && !failed_q[checked_owner_i.ch] &&

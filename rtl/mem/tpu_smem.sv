@@ -76,7 +76,7 @@ module tpu_smem
     if (!rst_ni) begin
       age_q <= '0;
       starved_q <= '0;
-    end else begin
+    end else if (valid != '0 || age_q != '0) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         age_q[p] <= (valid[p] && !gnt[p]) ? age_q[p] + {3'd0, age_q[p] != 4'(StarveLimit)} : 4'd0;
         starved_q[p] <= valid[p] && !gnt[p] && (age_q[p] >= 4'(StarveLimit - 1));
@@ -88,49 +88,38 @@ module tpu_smem
   logic [WordBits-1:0] mem [0:Words-1] /* verilator public_flat_rw */;
   logic [WordBits-1:0] rdata_q;
 
-  logic we;
-  logic [AddrBits-1:0] addr;
-  logic [WordBits-1:0] wdata;
-  logic [WordBytes-1:0] be;
-
-  always_comb begin
-    we = 1'b0;
-    addr = '0;
-    wdata = '0;
-    be = '0;
-    if (gnt[PDmaRd]) addr = dma_rd_addr_i;
-    if (gnt[PVpu]) addr = vpu_addr_i;
-    if (gnt[PDmaWr]) begin
-      we = 1'b1;
-      addr = dma_wr_addr_i;
-      wdata = dma_wr_wdata_i;
-      be = dma_wr_be_i;
-    end
-    if (gnt[PScalar]) begin
-      we = scalar_we_i;
-      addr = scalar_addr_i;
-      wdata = scalar_wdata_i;
-      be = scalar_be_i;
-    end
-  end
-
-`ifdef SYNTHESIS
+  // The mux is part of the clocked block, behind the grant: without a request nothing is evaluated.
   always_ff @(posedge clk_i) begin
     if (gnt != '0) begin
+      automatic logic we = gnt[PDmaWr] | (gnt[PScalar] & scalar_we_i);
+      automatic logic [AddrBits-1:0] addr = '0;
+      automatic logic [WordBits-1:0] wdata = '0;
+      automatic logic [WordBytes-1:0] be = '0;
+      if (gnt[PDmaRd]) addr = dma_rd_addr_i;
+      if (gnt[PVpu]) addr = vpu_addr_i;
+      if (gnt[PDmaWr]) begin
+        addr = dma_wr_addr_i;
+        wdata = dma_wr_wdata_i;
+        be = dma_wr_be_i;
+      end
+      if (gnt[PScalar]) begin
+        addr = scalar_addr_i;
+        wdata = scalar_wdata_i;
+        be = scalar_be_i;
+      end
+`ifdef SYNTHESIS
       for (int unsigned i = 0; i < WordBytes; i++) begin
         if (we && be[i]) mem[addr][8*i +: 8] <= wdata[8*i +: 8];
       end
       if (!we) rdata_q <= mem[addr];
-    end
-  end
 `else
-  always_ff @(posedge clk_i) begin
-    if (gnt != '0) begin
       if (we) mem[addr] <= merge(mem[addr], wdata, be);
       else rdata_q <= mem[addr];
+`endif
     end
   end
 
+`ifndef SYNTHESIS
   // Contents after hard reset (docs/contract.md section 9).
   initial begin : init_mem
     int unsigned seed;
@@ -144,13 +133,14 @@ module tpu_smem
   end
 `endif
 
-  logic [Ports-1:0] read_q, rsp_valid_q;
+  logic [Ports-1:0] read_q, rsp_valid_q, writes;
+  assign writes = {scalar_we_i, 1'b0, 1'b1, 1'b0};
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       read_q <= '0;
       rsp_valid_q <= '0;
     end else begin
-      read_q <= we ? '0 : gnt;
+      read_q <= gnt & ~writes;
       rsp_valid_q <= read_q;
     end
   end

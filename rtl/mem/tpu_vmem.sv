@@ -12,8 +12,9 @@
 // for it. A requester refused StarveLimit times in a row goes to the head of the order until it wins.
 //
 // Timing: cycle t request and grant, t+1 the bank's output register, t+2 rsp_valid and rsp_data. A write
-// is visible to reads granted later. The muxes are written per bank and gated by the bank's enable, so
-// that an idle bank costs one test of a bit in simulation.
+// is visible to reads granted later. The muxes in front of a bank are part of its clocked block,
+// behind its enable: an idle bank costs one test of a bit in simulation, and no word is copied that
+// no bank takes.
 
 module tpu_vmem
   import tpu_config_pkg::*;
@@ -89,7 +90,7 @@ module tpu_vmem
   localparam int unsigned Ports = 5 + 2 * NV;
   localparam int unsigned PortBits = $clog2(Ports);
 
-  typedef logic [Ports-1:0][BankBits-1:0] bank_of_port_t;
+  typedef logic [BankBits-1:0] bank_of_port_t [0:Ports-1];
   typedef logic [Ports-1:0][3:0] age_t;
 
   // XOR of all fields of BankBits bits of a word address.
@@ -134,28 +135,30 @@ module tpu_vmem
   // ---- arbitration: who wins each bank ----
 
   logic [VmemBanks-1:0] bank_en;
-  logic [VmemBanks-1:0][PortBits-1:0] bank_win;
+  logic [PortBits-1:0] bank_win [0:VmemBanks-1];
 
   always_comb begin
-    bank = '0;
+    bank = '{default: '0};
     gnt = '0;
     bank_en = '0;
-    bank_win = '0;
+    bank_win = '{default: '0};
     if (valid != '0) begin
-      bank[PStream] = bank_of(stream_addr_i);
-      bank[PWeight] = bank_of(weight_addr_i);
-      bank[PDmaRd] = bank_of(dma_rd_addr_i);
-      bank[PDmaWr] = bank_of(dma_wr_addr_i);
+      if (stream_valid_i) bank[PStream] = bank_of(stream_addr_i);
+      if (weight_valid_i) bank[PWeight] = bank_of(weight_addr_i);
+      if (dma_rd_valid_i) bank[PDmaRd] = bank_of(dma_rd_addr_i);
+      if (dma_wr_valid_i) bank[PDmaWr] = bank_of(dma_wr_addr_i);
       for (int unsigned v = 0; v < NV; v++) begin
-        bank[PVld+v] = bank_of(vld_addr_i[v]);
-        bank[PVst+v] = bank_of(vst_addr_i[v]);
+        if (vld_valid_i[v]) bank[PVld+v] = bank_of(vld_addr_i[v]);
+        if (vst_valid_i[v]) bank[PVst+v] = bank_of(vst_addr_i[v]);
       end
-      bank[PScalar] = bank_of(scalar_addr_i);
-      for (int unsigned p = 0; p < Ports; p++) begin
-        if (valid[p] && starved_q[p] && !bank_en[bank[p]]) begin
-          gnt[p] = 1'b1;
-          bank_en[bank[p]] = 1'b1;
-          bank_win[bank[p]] = PortBits'(p);
+      if (scalar_valid_i) bank[PScalar] = bank_of(scalar_addr_i);
+      if ((valid & starved_q) != '0) begin
+        for (int unsigned p = 0; p < Ports; p++) begin
+          if (valid[p] && starved_q[p] && !bank_en[bank[p]]) begin
+            gnt[p] = 1'b1;
+            bank_en[bank[p]] = 1'b1;
+            bank_win[bank[p]] = PortBits'(p);
+          end
         end
       end
       if (valid[PWeight] && weight_urgent_i && !bank_en[bank[PWeight]]) begin
@@ -163,11 +166,16 @@ module tpu_vmem
         bank_en[bank[PWeight]] = 1'b1;
         bank_win[bank[PWeight]] = PortBits'(PWeight);
       end
-      for (int unsigned p = 0; p < Ports; p++) begin
-        if (valid[p] && !gnt[p] && !bank_en[bank[p]]) begin
-          gnt[p] = 1'b1;
-          bank_en[bank[p]] = 1'b1;
-          bank_win[bank[p]] = PortBits'(p);
+      // Two loops of at most 8: Verilator unrolls no longer ones, and this one should be.
+      for (int unsigned g = 0; g < (Ports + 7) / 8; g++) begin
+        for (int unsigned i = 0; i < 8; i++) begin
+          if (8 * g + i < Ports) begin
+            if (valid[8*g+i] && !gnt[8*g+i] && !bank_en[bank[8*g+i]]) begin
+              gnt[8*g+i] = 1'b1;
+              bank_en[bank[8*g+i]] = 1'b1;
+              bank_win[bank[8*g+i]] = PortBits'(8 * g + i);
+            end
+          end
         end
       end
     end
@@ -205,17 +213,17 @@ module tpu_vmem
     (* no_rw_check, ram_style = "block" *)
     logic [WordBits-1:0] mem [0:Rows-1] /* verilator public_flat_rw */;
 
-    logic we;
-    logic [AddrBits-BankBits-1:0] row;
-    logic [WordBits-1:0] wdata;
-    logic [VmemWordBytes-1:0] be;
+`ifdef SYNTHESIS
+    logic [WordBits-1:0] out_q;
+    assign rdata_q[b] = out_q;
+`endif
 
-    always_comb begin
-      we = 1'b0;
-      row = '0;
-      wdata = '0;
-      be = '0;
+    always_ff @(posedge clk_i) begin
       if (bank_en[b]) begin
+        automatic logic we = 1'b0;
+        automatic logic [AddrBits-BankBits-1:0] row = '0;
+        automatic logic [WordBits-1:0] wdata = '0;
+        automatic logic [VmemWordBytes-1:0] be = '0;
         case (bank_win[b])
           PortBits'(PStream): row = stream_addr_i[AddrBits-1:BankBits];
           PortBits'(PWeight): row = weight_addr_i[AddrBits-1:BankBits];
@@ -244,30 +252,21 @@ module tpu_vmem
             end
           end
         endcase
-      end
-    end
-
 `ifdef SYNTHESIS
-    // The form from which tools infer block RAM with byte enables and an output register.
-    logic [WordBits-1:0] out_q;
-    assign rdata_q[b] = out_q;
-    always_ff @(posedge clk_i) begin
-      if (bank_en[b]) begin
+        // The form from which tools infer block RAM with byte enables and an output register.
         for (int unsigned i = 0; i < VmemWordBytes; i++) begin
           if (we && be[i]) mem[row][8*i +: 8] <= wdata[8*i +: 8];
         end
         if (!we) out_q <= mem[row];
-      end
-    end
 `else
-    // The same in the form that simulates fast.
-    always_ff @(posedge clk_i) begin
-      if (bank_en[b]) begin
+        // The same in the form that simulates fast.
         if (we) mem[row] <= merge(mem[row], wdata, be);
         else rdata_q[b] <= mem[row];
+`endif
       end
     end
 
+`ifndef SYNTHESIS
     // Contents after hard reset (docs/contract.md section 9).
     initial begin : init_mem
       int unsigned seed, word;
@@ -286,7 +285,6 @@ module tpu_vmem
   // ---- responses: one register a reader behind the banks ----
 
   logic [Ports-1:0] read_q, rsp_valid_q;
-  bank_of_port_t bank_q;
   logic [Ports-1:0] writes;
 
   always_comb begin
@@ -304,18 +302,26 @@ module tpu_vmem
       read_q <= gnt & ~writes;
       rsp_valid_q <= read_q;
     end
-    if (gnt != '0) bank_q <= bank;
+  end
+
+  for (genvar p = 0; p < Ports; p++) begin : gen_port
+    if (p < PDmaWr || (p >= PVld && p < PVst) || p == PScalar) begin : gen_reader
+      logic [BankBits-1:0] from_q;  // the bank that answers
+      always_ff @(posedge clk_i) begin
+        if (gnt[p]) from_q <= bank[p];
+      end
+    end
   end
 
   always_ff @(posedge clk_i) begin
-    if (read_q[PStream]) stream_rsp_data_o <= rdata_q[bank_q[PStream]];
-    if (read_q[PWeight]) weight_rsp_data_o <= rdata_q[bank_q[PWeight]];
-    if (read_q[PDmaRd]) dma_rd_rsp_data_o <= rdata_q[bank_q[PDmaRd]];
-    if (read_q[PScalar]) scalar_rsp_data_o <= rdata_q[bank_q[PScalar]];
+    if (read_q[PStream]) stream_rsp_data_o <= rdata_q[gen_port[PStream].gen_reader.from_q];
+    if (read_q[PWeight]) weight_rsp_data_o <= rdata_q[gen_port[PWeight].gen_reader.from_q];
+    if (read_q[PDmaRd]) dma_rd_rsp_data_o <= rdata_q[gen_port[PDmaRd].gen_reader.from_q];
+    if (read_q[PScalar]) scalar_rsp_data_o <= rdata_q[gen_port[PScalar].gen_reader.from_q];
   end
   for (genvar v = 0; v < NV; v++) begin : gen_vld
     always_ff @(posedge clk_i) begin
-      if (read_q[PVld+v]) vld_rsp_data_o[v] <= rdata_q[bank_q[PVld+v]];
+      if (read_q[PVld+v]) vld_rsp_data_o[v] <= rdata_q[gen_port[PVld+v].gen_reader.from_q];
     end
   end
 

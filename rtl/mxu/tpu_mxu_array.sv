@@ -69,6 +69,9 @@ module tpu_mxu_array #(
   vec_t  bottom_q;    // of the last row
   vec_t  a_in, w_in;
 
+  typedef logic [31:0] wide_t[Dim+1];
+  wide_t wide[Dim];  // no register: see below
+
   // ---------------------------------------------------------------------------------------------
   // Valid bits. They are the only state with a reset.
 
@@ -147,7 +150,8 @@ module tpu_mxu_array #(
   endfunction
 
   // The weight of the bank that an operand names.
-  function automatic logic [31:0] weight(input logic [31:0] a, input logic [31:0] x0, input logic [31:0] x1);
+  function automatic logic [31:0] weight(input logic [31:0] a, input logic [31:0] x0,
+                                         input logic [31:0] x1);
     logic [31:0] k;
     k = {32{a[16]}};
     return (x0 & ~k) | (x1 & k);
@@ -163,29 +167,36 @@ module tpu_mxu_array #(
 
   // The last row's sums.
   function automatic vec_t bottom_f32();
-    for (int unsigned c = 0; c < Dim; c++) bottom_f32[c] = tpu_fp_pkg::f32_add_nosub(s_q[Dim-2][c], p_q[Dim-1][c]);
+    for (int unsigned c = 0; c < Dim; c++) begin
+      bottom_f32[c] = tpu_fp_pkg::f32_add_nosub(s_q[Dim-2][c], p_q[Dim-1][c]);
+    end
   endfunction
 
   function automatic vec_t bottom_int();
-    for (int unsigned c = 0; c < Dim; c++) bottom_int[c] = add_int(s_q[Dim-2][c], p_q[Dim-1][c]);
+    for (int unsigned c = 0; c < Dim; c++) begin
+      bottom_int[c] = add_int(s_q[Dim-2][c], p_q[Dim-1][c]);
+    end
   endfunction
 
   logic [31:0] w_idx;
   assign w_idx = 32'(w_idx_i);
 
-  // The next state of an element comes from the old state of itself, of the one above and of the one
-  // on the left. So this block goes from the last stage to the first, from the bottom up and from the
-  // right to the left, and overwrites what nobody reads any more: no copy of a matrix is ever made
-  // (five of them an edge would cost as much simulation time as the additions). It alone reads and
-  // writes these variables, so that blocking assignments are as safe here as others; what leaves,
-  // bottom_q, is assigned like any register. Modes in loops of their own, without an `if` inside.
+  // The next state of an element comes from the old state of itself, of the one above and of the
+  // one on the left. So this block goes from the last stage to the first and from the bottom up, and
+  // overwrites what nobody reads any more, instead of making a new matrix and copying it (with its
+  // operands and results, five copies an edge cost as much simulation time as the additions). It
+  // alone reads and writes these variables, so that blocking assignments are as safe here as others;
+  // what leaves, bottom_q, is assigned like any register. Modes in loops of their own, without an
+  // `if` inside.
   /* verilator lint_off BLKSEQ */
   always_ff @(posedge clk_i) begin
     // Sums.
     if (Bf16 && adv && !int_q) begin
       bottom_q <= bottom_f32();
       for (int unsigned r = Dim - 2; r > 0; r--) begin
-        for (int unsigned c = 0; c < Dim; c++) s_q[r][c] = tpu_fp_pkg::f32_add_nosub(s_q[r-1][c], p_q[r][c]);
+        for (int unsigned c = 0; c < Dim; c++) begin
+          s_q[r][c] = tpu_fp_pkg::f32_add_nosub(s_q[r-1][c], p_q[r][c]);
+        end
       end
     end
     if (adv && (int_q || !Bf16)) begin
@@ -200,7 +211,8 @@ module tpu_mxu_array #(
     if (Bf16 && adv && !int_q) begin
       for (int unsigned r = 0; r < Dim; r++) begin
         for (int unsigned c = 0; c < Dim; c++) begin
-          p_q[r][c] = tpu_fp_pkg::bf16_mul(a_q[r][c] & 32'hffff, weight(a_q[r][c], w0_q[r][c], w1_q[r][c]));
+          p_q[r][c] = tpu_fp_pkg::bf16_mul(a_q[r][c] & 32'hffff,
+                                           weight(a_q[r][c], w0_q[r][c], w1_q[r][c]));
         end
       end
     end
@@ -212,11 +224,15 @@ module tpu_mxu_array #(
       end
     end
 
-    // Operands: everything one to the right.
+    // Operands: everything one to the right, by way of a matrix with a column more: gcc turns these
+    // loops into vector code, but not one that moves a row within itself.
     if (adv) begin
       for (int unsigned r = 0; r < Dim; r++) begin
-        for (int unsigned c = Dim - 1; c > 0; c--) a_q[r][c] = a_q[r][c-1];
-        a_q[r][0] = a_in[r];
+        wide[r][0] = a_in[r];
+        for (int unsigned c = 0; c < Dim; c++) wide[r][c+1] = a_q[r][c];
+      end
+      for (int unsigned r = 0; r < Dim; r++) begin
+        for (int unsigned c = 0; c < Dim; c++) a_q[r][c] = wide[r][c];
       end
     end
 

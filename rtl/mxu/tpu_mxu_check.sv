@@ -51,20 +51,36 @@ module tpu_mxu_check
   state_e                state_q;
   tpu_pkg::tpu_mxu_cmd_t cmd_q;
 
+  // A command is at hand. Everything below is evaluated then only.
+  logic checking;
+  assign checking = state_q != Empty && state_q != Retire && state_q != Halted;
+
   // ---- properties of the command ----
 
   logic int8, no_work, no_k, bad_c_pitch;
   logic [31:0] align_mask;
   logic [19:0] n_last, k_last, n_tile_last;
 
-  assign int8 = Bf16 ? cmd_q.mode_dtype == tpu_pkg::TPU_MXU_DTYPE_INT8 : 1'b1;
-  assign no_k = cmd_q.k == '0;
-  assign no_work = cmd_q.m == '0 || cmd_q.n == '0 || (no_k && cmd_q.mode_accumulate);
-  assign bad_c_pitch = cmd_q.n > 20'(Dim) && cmd_q.c_pitch < 32'(cmd_q.m);
-  assign align_mask = 32'(row_bytes(int8)) - 32'd1;
-  assign n_last = cmd_q.n - 20'd1;
-  assign k_last = cmd_q.k - 20'd1;
-  assign n_tile_last = n_last >> DimLog;
+  always_comb begin
+    int8        = 1'b0;
+    no_k        = 1'b0;
+    no_work     = 1'b0;
+    bad_c_pitch = 1'b0;
+    align_mask  = '0;
+    n_last      = '0;
+    k_last      = '0;
+    n_tile_last = '0;
+    if (checking) begin
+      int8        = Bf16 ? cmd_q.mode_dtype == tpu_pkg::TPU_MXU_DTYPE_INT8 : 1'b1;
+      no_k        = cmd_q.k == '0;
+      no_work     = cmd_q.m == '0 || cmd_q.n == '0 || (no_k && cmd_q.mode_accumulate);
+      bad_c_pitch = cmd_q.n > 20'(Dim) && cmd_q.c_pitch < 32'(cmd_q.m);
+      align_mask  = 32'(row_bytes(int8)) - 32'd1;
+      n_last      = cmd_q.n - 20'd1;
+      k_last      = cmd_q.k - 20'd1;
+      n_tile_last = n_last >> DimLog;
+    end
+  end
 
   // ---- ranges: end = base + (rows - 1) * pitch + length ----
 
@@ -80,11 +96,17 @@ module tpu_mxu_check
   logic        over;
 
   always_comb begin
-    mul_x  = cmd_q.m - 20'd1;
-    mul_y  = cmd_q.a_pitch;
-    base   = cmd_q.a;
-    length = cmd_q.k;
-    if (state_q == MulB) begin
+    mul_x  = '0;
+    mul_y  = '0;
+    base   = '0;
+    length = '0;
+    offset = '0;
+    if (state_q == MulA) begin
+      mul_x  = cmd_q.m - 20'd1;
+      mul_y  = cmd_q.a_pitch;
+      base   = cmd_q.a;
+      length = cmd_q.k;
+    end else if (state_q == MulB) begin
       mul_x  = cmd_q.mode_transpose_b ? n_last : k_last;
       mul_y  = cmd_q.b_pitch;
       base   = cmd_q.b;
@@ -95,7 +117,10 @@ module tpu_mxu_check
       base   = cmd_q.c;
       length = cmd_q.m;
     end
-    offset = 33'(base) + ((int8 || state_q == MulC) ? 33'(length) : {12'd0, length, 1'b0});
+    if (checking) begin
+      offset = 33'(base) +
+               ((int8 || state_q == MulC) ? 33'(length) : {12'd0, length, 1'b0});
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -105,9 +130,16 @@ module tpu_mxu_check
     end
   end
 
-  assign range_end = 53'(product_q) + 53'(offset_q);
-  assign limit     = (state_q == Offer) ? 32'(AccRows) : 32'(VmemBytes);
-  assign over      = range_end > 53'(limit);
+  always_comb begin
+    range_end = '0;
+    limit     = '0;
+    over      = 1'b0;
+    if (checking) begin
+      range_end = 53'(product_q) + 53'(offset_q);
+      limit     = (state_q == Offer) ? 32'(AccRows) : 32'(VmemBytes);
+      over      = range_end > 53'(limit);
+    end
+  end
 
   // ---- the checks of each state ----
 
@@ -119,7 +151,7 @@ module tpu_mxu_check
     code    = code_q;
     detail0 = detail0_q;
     detail1 = detail1_q;
-    if (code_q == tpu_pkg::TPU_ERROR_NONE) begin
+    if (checking && code_q == tpu_pkg::TPU_ERROR_NONE) begin
       if (state_q == MulA) begin
         if (!no_k && (cmd_q.a & align_mask) != '0) begin
           code    = tpu_pkg::TPU_ERROR_ALIGN;
@@ -200,7 +232,7 @@ module tpu_mxu_check
       cmd_q     <= cmd_i;
       detail0_q <= '0;
       detail1_q <= '0;
-    end else if (state_q != Retire && state_q != Halted && !no_work) begin
+    end else if (checking && !no_work) begin
       detail0_q <= detail0;
       detail1_q <= detail1;
     end
@@ -216,20 +248,25 @@ module tpu_mxu_check
 
   // ---- the job ----
 
-  assign job_o.int8        = int8;
-  assign job_o.transpose   = cmd_q.mode_transpose_b;
-  assign job_o.accumulate  = cmd_q.mode_accumulate;
-  assign job_o.no_k        = no_k;
-  assign job_o.a           = AddrW'(cmd_q.a);
-  assign job_o.b           = AddrW'(cmd_q.b);
-  assign job_o.c           = AccW'(cmd_q.c);
-  assign job_o.a_pitch     = AddrW'(cmd_q.a_pitch);
-  assign job_o.b_pitch     = AddrW'(cmd_q.b_pitch);
-  assign job_o.c_pitch     = AccW'(cmd_q.c_pitch);
-  assign job_o.m_last      = AccW'(cmd_q.m - 20'd1);
-  assign job_o.n_tile_last = AccW'(n_tile_last);
-  assign job_o.n_end       = CntW'(n_last[DimLog-1:0]) + CntW'(1);
-  assign job_o.k_tile_last = no_k ? '0 : KTileW'(k_last >> DimLog);
-  assign job_o.k_end       = no_k ? '0 : CntW'(k_last[DimLog-1:0]) + CntW'(1);
+  always_comb begin
+    job_o = '0;
+    if (state_q == Offer) begin
+      job_o.int8        = int8;
+      job_o.transpose   = cmd_q.mode_transpose_b;
+      job_o.accumulate  = cmd_q.mode_accumulate;
+      job_o.no_k        = no_k;
+      job_o.a           = AddrW'(cmd_q.a);
+      job_o.b           = AddrW'(cmd_q.b);
+      job_o.c           = AccW'(cmd_q.c);
+      job_o.a_pitch     = AddrW'(cmd_q.a_pitch);
+      job_o.b_pitch     = AddrW'(cmd_q.b_pitch);
+      job_o.c_pitch     = AccW'(cmd_q.c_pitch);
+      job_o.m_last      = AccW'(cmd_q.m - 20'd1);
+      job_o.n_tile_last = AccW'(n_tile_last);
+      job_o.n_end       = CntW'(n_last[DimLog-1:0]) + CntW'(1);
+      job_o.k_tile_last = no_k ? '0 : KTileW'(k_last >> DimLog);
+      job_o.k_end       = no_k ? '0 : CntW'(k_last[DimLog-1:0]) + CntW'(1);
+    end
+  end
 
 endmodule

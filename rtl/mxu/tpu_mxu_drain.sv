@@ -74,9 +74,7 @@ module tpu_mxu_drain
   assign acc_row_o        = out_first_i ? head.row : row_q;
   assign acc_accumulate_o = tile.accumulate;
   assign acc_int8_o       = tile.int8;
-  for (genvar l = 0; l < Dim; l++) begin : gen_mask
-    assign acc_mask_o[l] = CntW'(l) < tile.lanes;
-  end
+  assign acc_mask_o       = Dim'(~({(Dim+1){1'b1}} << tile.lanes));  // the first `lanes` lanes
 
   always_ff @(posedge clk_i) begin
     if (fire) begin

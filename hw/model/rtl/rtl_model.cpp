@@ -89,7 +89,7 @@ struct tpu_model {
   void collect_trace();
   void clock();
   void peek_registers(const uint32_t* offset, uint32_t* value, unsigned count);
-  bool quiescent() const { return settle == 0 && (top->idle_o || top->blocked_o); }
+  bool quiescent() const { return settle == 0 && (top->rootp->idle_o || top->rootp->blocked_o); }
 };
 
 static void find_memories(tpu_model* m);
@@ -175,19 +175,20 @@ void tpu_model::build() {
 }
 
 void tpu_model::tick() {
-  top->cycle_i = now;
-  hbm.drive(top.get(), now);
-  top->clk_i = 0;
+  auto* pins = top->rootp;  // the pins themselves; Vtpu has references to them
+  pins->cycle_i = now;
+  hbm.drive(pins, now);
+  pins->clk_i = 0;
   eval();
 #if VM_TRACE_FST
   const bool dump = wave && now >= config.wave_from && now < config.wave_to;
   if (dump) wave->dump(2 * now);
 #endif
-  if (top->rst_ni) {
-    hbm.sample(top.get(), now);
-    if (top->trace_any_o) collect_trace();
+  if (pins->rst_ni) {
+    hbm.sample(pins, now);
+    if (pins->trace_any_o) collect_trace();
   }
-  top->clk_i = 1;
+  pins->clk_i = 1;
   eval();
 #if VM_TRACE_FST
   if (dump) wave->dump(2 * now + 1);
@@ -415,11 +416,12 @@ static tpu_status model_advance(tpu_model* m, uint64_t max_cycles, uint64_t* ran
   *reason = TPU_STOP_FAULT;
   if (m->dead) return TPU_EFAULT;
   Entered in(m);
-  const bool irq = m->top->irq_o;
+  const auto* pins = m->top->rootp;
+  const bool irq = pins->irq_o;
   *reason = TPU_STOP_BUDGET;
   while (true) {
     if (m->quiescent()) {
-      *reason = m->top->idle_o ? TPU_STOP_IDLE : TPU_STOP_BLOCKED;
+      *reason = pins->idle_o ? TPU_STOP_IDLE : TPU_STOP_BLOCKED;
       break;
     }
     if (*ran == max_cycles) break;
@@ -434,7 +436,7 @@ static tpu_status model_advance(tpu_model* m, uint64_t max_cycles, uint64_t* ran
       *reason = TPU_STOP_FAULT;
       return TPU_EFAULT;
     }
-    if (m->top->irq_o != irq) {
+    if (pins->irq_o != irq) {
       *reason = TPU_STOP_IRQ;
       break;
     }

@@ -69,7 +69,7 @@ module tpu_queue
   logic [31:0] stage_waits_q, stage_signals_q;
   logic [Waits-1:0][31:0] stage_wait_amount_q;
   logic [1:0][31:0] stage_signal_amount_q;
-  logic [31:0] stage_q [0:8*ArgGroups-1];
+  logic [8*ArgGroups-1:0][31:0] stage_q;  // packed: as an array it would be a RAM to synthesis
 
   logic [6:0] word;
   logic is_arg;
@@ -99,10 +99,7 @@ module tpu_queue
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || reset_i) begin
-      // Two loops of at most 8: Verilator unrolls no longer ones, and must unroll these.
-      for (int unsigned g = 0; g < ArgGroups; g++) begin
-        for (int unsigned i = 0; i < 8; i++) stage_q[8*g + i] <= '0;
-      end
+      stage_q <= '0;
     end else if (stage_we_i && is_arg) begin
       stage_q[arg] <= stage_wdata_i;
     end
@@ -151,9 +148,7 @@ module tpu_queue
 
   function automatic logic [CmdBits-1:0] staged_cmd();
     logic [32*8*ArgGroups-1:0] words;
-    for (int unsigned g = 0; g < ArgGroups; g++) begin
-      for (int unsigned i = 0; i < 8; i++) words[32*(8*g + i) +: 32] = stage_q[8*g + i];
-    end
+    words = stage_q;
     if (Queue < QMxu) return CmdBits'(tpu_dma_cmd((32*TPU_DMA_ARG_WORDS)'(words)));
     if (Queue == QMxu) return CmdBits'(tpu_mxu_cmd((32*TPU_MXU_ARG_WORDS)'(words)));
     if (Queue == QVpu) return CmdBits'(tpu_vpu_cmd((32*TPU_VPU_ARG_WORDS)'(words)));

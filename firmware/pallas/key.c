@@ -8,7 +8,7 @@
 
 enum {
   GRID_WORDS = sizeof(pl_grid_spec) / 4,
-  SPEC_WORDS = sizeof(pl_block_spec) / 4,
+  SPEC_WORDS = (offsetof(pl_block_spec, pad_high) + sizeof(int32_t) * PL_MAX_RANK) / 4,
   ARRAY_WORDS = sizeof(pl_array) / 4 - 1, /* without its address */
   SCRATCH_WORDS = sizeof(pl_scratch_spec) / 4,
   BODY_WORDS = sizeof(void (*)(void)) / 4,

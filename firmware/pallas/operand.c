@@ -115,12 +115,34 @@ static pl_status plan_view(struct pl_operand *op, const pl_array *array) {
   return PL_OK;
 }
 
+/* What the header has and this version has not. */
+static pl_status check_supported(const struct pl_operand *op, const pl_block_spec *spec) {
+  static const char *const kinds[] = {"BLOCKED", "SQUEEZED", "ELEMENT", "BOUNDED", "INDIRECT"};
+  for (unsigned d = 0; d < PL_MAX_RANK; d++) {
+    if (spec->kind[d] > PL_INDIRECT)
+      return pl_fail_operand(PL_ERROR_SPEC, op,
+                             "block dimension %u is of kind %u; PL_INDIRECT (%d) is the last", d,
+                             (unsigned)spec->kind[d], PL_INDIRECT);
+    if (spec->kind[d] != PL_BLOCKED)
+      return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
+                             "block dimension %u is %s, which is not in this version", d,
+                             kinds[spec->kind[d]]);
+  }
+  if (spec->fill != 0 || spec->pad_value != 0)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "fill and pad_value are not in this version");
+  if (spec->lookahead || spec->revisit_any || spec->inout || spec->alias || spec->prefetched)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
+                           "lookahead, revisit_any, inout, alias and prefetched are not in this version");
+  return PL_OK;
+}
+
 pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array) {
   char block[64], shape[64];
 
   op->group.readers = 0;
   op->wait_queue = PL_NOBODY;
-  if (check_array(op, array) != PL_OK || choose_kind(op, spec, array) != PL_OK)
+  if (check_array(op, array) != PL_OK || (spec != NULL && check_supported(op, spec) != PL_OK) ||
+      choose_kind(op, spec, array) != PL_OK)
     return pl_context.status;
   op->rank = array->rank;
   op->dtype = array->dtype;

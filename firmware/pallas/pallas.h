@@ -26,6 +26,7 @@
 /* Limits; passing one is an error that names it. */
 enum {
   PL_MAX_OPERANDS = 16,          /* inputs and outputs together */
+  PL_MAX_PREFETCH = 8,           /* scalar prefetch arguments */
   PL_MAX_SCRATCH = 16,           /* scratch items of a kernel */
   PL_MAX_GRID = 6,               /* grid dimensions */
   PL_MAX_STEPS = (1 << 24) - 1,  /* steps of a call */
@@ -123,6 +124,16 @@ pl_status pl_data_find(const char *name, pl_array *array);
 
 /* ---- kernels ---- */
 
+struct pl_view;
+/*
+ * A view of memory. The ref of a block is valid in its step only, that of a scratch in its call. One that
+ * is all zero is no ref.
+ */
+typedef struct pl_ref {
+  struct pl_view *view;
+  uint32_t generation;
+} pl_ref;
+
 /* A position in the grid, for maps. user: the kernel's. */
 typedef struct pl_grid {
   int32_t id[PL_MAX_GRID];
@@ -131,27 +142,60 @@ typedef struct pl_grid {
   void *user;
 } pl_grid;
 
-/* What a map says for one dimension: the block index. */
+/* What a map says for one dimension. */
 typedef struct pl_index {
-  int32_t start;
+  int32_t start; /* PL_BLOCKED: block index; other kinds: element */
+  int32_t size;  /* PL_BOUNDED: elements from start on, 0 .. the block's extent */
+  pl_ref list;   /* PL_INDIRECT: the indices */
 } pl_index;
 
-/* Writes the block index of every dimension; a pure function of the position. */
+/*
+ * Writes the index of every dimension: a function of the position and of what pl_prefetch(n) refers to,
+ * evaluated once a step, ahead of it.
+ */
 typedef void (*pl_map)(const pl_grid *grid, pl_index *block);
 
+/* How a dimension of an array is cut, and what the map returns for it. */
+enum pl_dimension_kind {
+  PL_BLOCKED = 0, /* into blocks of the extent `shape`; the map returns the number of a block */
+  PL_SQUEEZED,    /* one element, and the ref lacks the dimension; shape 0 or 1 */
+  PL_ELEMENT,     /* windows of the extent `shape` that may overlap; the map returns the first element */
+  PL_BOUNDED,     /* the map returns the first element and how many, `shape` at most */
+  PL_INDIRECT,    /* by a list of indices: not in this version */
+};
+
+/* What the part of an input block holds that lies behind the array's end (or the size of PL_BOUNDED). */
+enum pl_fill_kind {
+  PL_FILL_VALUE = 0,   /* pad_value, with every fetch */
+  PL_FILL_UNSPECIFIED, /* nothing is written there: undefined */
+};
+
 /*
- * How an operand is cut into blocks. rank 0: the whole array. No map: block 0 in every dimension.
- * Blocks at the edge have the whole block shape: on input the rest is zero, on output it is dropped.
+ * How an operand is cut into blocks. rank 0: the whole array. No map: index 0 in every dimension. Refs
+ * have the whole block shape also at the edge: on input the rest is filled, on output it is dropped.
  */
 typedef struct pl_block_spec {
   pl_map map;
   int32_t shape[PL_MAX_RANK];
   uint8_t rank;
-  uint8_t space;        /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
-  uint8_t buffer_count; /* 0: 2 */
-  uint8_t zero;
+  uint8_t space;             /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
+  uint8_t buffer_count;      /* 0: 2 */
+  uint8_t fill;              /* enum pl_fill_kind */
+  uint8_t kind[PL_MAX_RANK]; /* enum pl_dimension_kind */
+  uint8_t lookahead;         /* inputs: fetch the next blocks that change as soon as a buffer is free */
+  uint8_t revisit_any;       /* outputs: a block that is come back to is loaded again */
+  uint8_t inout;             /* outputs: every block is loaded before its first step */
+  uint8_t alias;             /* outputs: PL_ALIAS(n), its memory is that of input n */
+  uint8_t prefetched; /* pl_emit_pipeline: the first buffers of `allocations` that are filled already */
+  uint8_t zero[2];
+  uint32_t pad_value;            /* for float dtypes the bits of an f32 */
+  int32_t pad_high[PL_MAX_RANK]; /* PL_ELEMENT: windows may end that far behind the array's end */
 } pl_block_spec;
 
+/* A spec by field: PL_SPEC(PL_DIMS(8, 128), .map = rows, .kind = {PL_ELEMENT}). */
+#define PL_SPEC(...) (&(const pl_block_spec){__VA_ARGS__})
+#define PL_DIMS(...) .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)
+#define PL_ALIAS(n_) ((uint8_t)((n_) + 1))
 #define PL_BLOCK(map_, ...)                                                                                  \
   (&(const pl_block_spec){.map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)})
 #define PL_BUFFERED(buffers_, map_, ...)                                                                     \
@@ -159,6 +203,9 @@ typedef struct pl_block_spec {
       .map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__), .buffer_count = (buffers_)})
 #define PL_WHOLE  (&(const pl_block_spec){.rank = 0})
 #define PL_IN_HBM (&(const pl_block_spec){.space = PL_HBM})
+/* An output whose blocks are read, changed and written. */
+#define PL_INOUT(map_, ...)                                                                                  \
+  (&(const pl_block_spec){.map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__), .inout = 1})
 
 /* Scratch: memory of the kernel, not initialised, kept over all steps. */
 typedef struct pl_scratch_spec {
@@ -177,6 +224,10 @@ typedef struct pl_scratch_spec {
 /* n counting semaphores, for copies (bytes) or for pl_semaphore_signal (counts). */
 #define PL_SEMAPHORES(n_) PL_SCRATCH_OF(PL_SEMAPHORE, PL_INT32, n_)
 
+/*
+ * ARBITRARY: in order, steps may carry state. PARALLEL: in any order, on any core, without. CORE_PARALLEL:
+ * PARALLEL, and this is the dimension that cores share.
+ */
 enum pl_dimension { PL_ARBITRARY = 0, PL_PARALLEL, PL_CORE_PARALLEL };
 
 typedef struct pl_grid_spec {
@@ -202,6 +253,13 @@ typedef struct pl_kernel {
   const pl_block_spec *in[PL_MAX_OPERANDS], *out[PL_MAX_OPERANDS]; /* NULL: whole array */
   const pl_scratch_spec *scratch[PL_MAX_SCRATCH];
   void *user; /* pl_user() and pl_grid.user */
+  /*
+   * The first arguments, which have no spec: copied whole to SMEM before anything else, for maps and body
+   * (pl_prefetch). The copies are the call's own: the body may change them, and nothing goes back.
+   */
+  uint32_t num_scalar_prefetch;
+  const char *grid_names[PL_MAX_GRID]; /* for pl_axis(); NULL: no name */
+  void (*prologue)(void);              /* pl_emit_pipeline: runs when the first fetches are queued */
 } pl_kernel;
 
 typedef struct pl_arrays {
@@ -219,8 +277,31 @@ typedef struct pl_arrays {
  * of equal indices, an output as many write-backs. Coming back to an output block after it was written
  * back is an error; with more than PL_MAX_REVISIT_BLOCKS blocks, so is any order but an ascending one.
  * Plans are cached by kernel contents, shapes and dtypes.
+ * args: the scalar prefetch arguments, then the inputs. Parallel dimensions come before arbitrary ones.
  */
 pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
+
+/*
+ * Runs the body once over the arrays themselves, without grid and blocks: pl_arg(n) is array n, whole, where
+ * it is, and may be written. The body allocates scratch, copies, and pipelines with pl_emit_pipeline().
+ */
+pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays);
+
+/* The part of a grid that one of several cores runs: ids offset .. offset + extent - 1 of one dimension. */
+typedef struct pl_core_part {
+  int32_t dimension; /* -1: all of the grid */
+  int32_t offset, extent;
+} pl_core_part;
+
+/*
+ * How a grid is divided between cores: the CORE_PARALLEL dimension if there is one; else the first static
+ * PARALLEL dimension that the number of cores divides; else the only PARALLEL dimension, if it is a
+ * run-time one; else the largest static PARALLEL dimension, the first of equals. Parts are contiguous, the
+ * first cores get one step more. PL_ERROR_SPEC: no such dimension, several CORE_PARALLEL ones, or several
+ * run-time candidates. With one core the part is all of the grid.
+ */
+pl_status pl_partition_grid(const pl_grid_spec *grid, const uint8_t *dimension_semantics, uint32_t cores,
+                            uint32_t core, pl_core_part *part);
 
 /* What the last pl_call() did. */
 typedef struct pl_stats {
@@ -229,6 +310,8 @@ typedef struct pl_stats {
   uint32_t setup_instructions, finish_instructions; /* entry to the first body, last body to return */
   uint32_t steps;
   uint32_t copies[PL_MAX_OPERANDS]; /* fetches of the inputs, then write-backs of the outputs */
+  uint32_t
+      reloads[PL_MAX_OPERANDS]; /* by output: fetches of blocks that are read, too (inout, revisit_any) */
   bool plan_was_cached;
   tpu_counter_set queue[7]; /* by enum tpu_queue */
 } pl_stats;
@@ -236,13 +319,6 @@ typedef struct pl_stats {
 void pl_get_stats(pl_stats *stats);
 
 /* ---- inside a body ---- */
-
-struct pl_view;
-/* A view of memory. The ref of a block is valid in its step only, that of a scratch in its call. */
-typedef struct pl_ref {
-  struct pl_view *view;
-  uint32_t generation;
-} pl_ref;
 
 /* One dimension of pl_at(); a size of 0 makes a view that only copies accept. */
 typedef struct pl_slice {
@@ -324,6 +400,34 @@ void pl_semaphore_wait(pl_ref semaphore, uint32_t amount);
 /* The value after the signals and waits queued so far. */
 uint32_t pl_semaphore_read(pl_ref semaphore);
 
+/* ---- pipelines inside a body ---- */
+
+typedef struct pl_refs {
+  const pl_ref *ref;
+  uint32_t count;
+} pl_refs;
+#define PL_REFS(...)                                                                                         \
+  ((pl_refs){(const pl_ref[]){__VA_ARGS__}, sizeof((const pl_ref[]){__VA_ARGS__}) / sizeof(pl_ref)})
+
+/*
+ * Buffers that the caller owns and that live across pipelines: for each input or output no ref, or one in
+ * VMEM or SMEM of the shape [buffer_count, block...]. The first spec.prefetched buffers of an input hold
+ * the blocks of its first runs already.
+ */
+typedef struct pl_allocations {
+  pl_ref in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
+} pl_allocations;
+
+/*
+ * Runs a pipeline over refs of the running kernel, which may be parts (pl_at) of arrays in HBM; one that is
+ * on the chip is used in place. Inside it pl_input(), pl_program_id(), pl_user() and so on are the
+ * pipeline's, and refs of the outer body stay valid. When it returns, what it wrote can be used by later
+ * operations. Not for num_scalar_prefetch; dimensions may be PARALLEL in any order.
+ */
+void pl_emit_pipeline(const pl_kernel *pipeline, pl_refs in, pl_refs out);
+void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl_refs out,
+                                       const pl_allocations *allocations);
+
 /* Smallest integer >= a / b; b > 0. */
 static inline int32_t pl_cdiv(int32_t a, int32_t b) {
   return (a + b - 1) / b;
@@ -337,8 +441,9 @@ struct pl_view_head {
 
 struct pl_context_head {
   pl_grid grid;
-  uint32_t inputs, outputs, scratches; /* 0 outside a body */
+  uint32_t inputs, outputs, scratches, prefetches; /* 0 outside a body */
   struct pl_view *input[PL_MAX_OPERANDS], *output[PL_MAX_OPERANDS], *scratch[PL_MAX_SCRATCH];
+  struct pl_view *prefetch[PL_MAX_PREFETCH];
 };
 
 #ifdef TPU_HOST
@@ -366,6 +471,23 @@ static inline pl_ref pl_output(int n) {
 }
 static inline pl_ref pl_scratch(int n) {
   return pl_ref_of(pl_running->scratch, pl_running->scratches, n, "scratch");
+}
+/* Scalar prefetch argument n, in SMEM; in maps, too. */
+static inline pl_ref pl_prefetch(int n) {
+  return pl_ref_of(pl_running->prefetch, pl_running->prefetches, n, "prefetch");
+}
+/* Array n of pl_kernel_call(). */
+static inline pl_ref pl_arg(int n) {
+  return pl_ref_of(pl_running->output, pl_running->outputs, n, "arg");
+}
+/* The axis with this name (grid_names), for pl_program_id() and pl_grid.id; an unknown one is an error, 0. */
+int pl_axis(const char *name);
+/* Which core this is, and how many run the kernel. */
+static inline int32_t pl_core_index(void) {
+  return 0;
+}
+static inline int32_t pl_num_cores(void) {
+  return 1;
 }
 static inline int32_t pl_program_id(int axis) {
   return (uint32_t)axis < pl_running->grid.rank ? pl_running->grid.id[axis] : pl_no_axis(axis);

@@ -213,6 +213,8 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
 static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   if (kernel->body == NULL)
     return pl_fail(PL_ERROR_ARGUMENT, "there is no body");
+  if (kernel->num_scalar_prefetch != 0)
+    return pl_fail(PL_ERROR_UNSUPPORTED, "num_scalar_prefetch is not in this version");
   if (kernel->grid.rank > PL_MAX_GRID)
     return pl_fail(PL_ERROR_LIMIT, "a grid of rank %u; PL_MAX_GRID is %d", (unsigned)kernel->grid.rank,
                    PL_MAX_GRID);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "digits.h"
 
-#include "internal.h"
-
 enum { IN_IMAGES, IN_W1, IN_B1, IN_W2, IN_B2 };
 enum { PIXELS, HIDDEN, SCORES, SUM1, SUM2 }; /* scratch */
 
@@ -32,11 +30,11 @@ pl_status kernel_digits(pl_array images, const struct digits_network *network, p
   const int32_t pixels = network->w1.shape[0], hidden = network->w1.shape[1], out = network->w2.shape[1];
 
   if (images.rank != 2 || images.dtype != PL_UINT8 || images.shape[1] != pixels)
-    return pl_fail(PL_ERROR_SHAPE, "digits: images must be uint8 [n, %d], the network has %d inputs", (int)pixels,
-                   (int)pixels);
+    return pl_error(PL_ERROR_SHAPE, "digits: images must be uint8 [n, %d], the network has %d inputs", (int)pixels,
+                    (int)pixels);
   if (network->w1.rank != 2 || network->w2.rank != 2 || network->w2.shape[0] != hidden ||
       network->b1.shape[0] != hidden || network->b2.shape[0] != out)
-    return pl_fail(PL_ERROR_SHAPE, "digits: the shapes of w1, b1, w2, b2 do not fit one another");
+    return pl_error(PL_ERROR_SHAPE, "digits: the shapes of w1, b1, w2, b2 do not fit one another");
   const pl_kernel kernel = {
     .name = "digits",
     .body = body,

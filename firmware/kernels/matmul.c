@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "matmul.h"
 
-#include "internal.h"
-
 static void body(void)
 {
   pl_ref x = pl_input(0), y = pl_input(1), o = pl_output(0), acc = pl_scratch(0);
@@ -36,11 +34,11 @@ pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_
 
   if (x.rank != 2 || y.rank != 2 || o.rank != 2 || x.shape[1] != y.shape[0] || o.shape[0] != x.shape[0] ||
       o.shape[1] != y.shape[1])
-    return pl_fail(PL_ERROR_SHAPE, "matmul: x [M,K], y [K,N] and o [M,N] are needed; x has %d columns, y %d rows",
-                   (int)x.shape[1], (int)y.shape[0]);
+    return pl_error(PL_ERROR_SHAPE, "matmul: x [M,K], y [K,N] and o [M,N] are needed; x has %d columns, y %d rows",
+                    (int)x.shape[1], (int)y.shape[0]);
   if (bm <= 0 || bn <= 0 || bk <= 0)
-    return pl_fail(PL_ERROR_ARGUMENT, "matmul: blocks of %d x %d x %d; each must be at least 1", (int)bm, (int)bn,
-                   (int)bk);
+    return pl_error(PL_ERROR_ARGUMENT, "matmul: blocks of %d x %d x %d; each must be at least 1", (int)bm, (int)bn,
+                    (int)bk);
   const pl_kernel kernel = {
     .name = "matmul",
     .body = body,

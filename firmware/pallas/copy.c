@@ -154,34 +154,57 @@ static int one_semaphore(struct pl_context *c, pl_ref ref) {
   return (int)(v->semaphores + v->offset / sizeof(int32_t));
 }
 
+static const pl_copy_handle no_copy = {PL_NO_REF, PL_NO_REF, 0, 0, 0};
+
 pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semaphore) {
   struct pl_context *c = pl_self();
   const struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
-  pl_copy_handle copy = {PL_NO_REF, PL_NO_REF, PL_NO_REF, 0};
+  const int number = one_semaphore(c, semaphore);
 
-  if (src == NULL || dst == NULL || one_semaphore(c, semaphore) < 0 || check_copy(src, dst) != PL_OK)
-    return copy;
-  copy = (pl_copy_handle){src_ref, dst_ref, semaphore, pl_dtype_bytes(src->dtype)};
+  if (src == NULL || dst == NULL || number < 0 || check_copy(src, dst) != PL_OK)
+    return no_copy;
+  pl_copy_handle copy = {src_ref, dst_ref, pl_dtype_bytes(src->dtype), (uint32_t)number, c->calls};
   for (unsigned d = 0; d < src->rank; d++)
     copy.bytes *= (uint32_t)src->shape[d];
   return copy;
 }
 
-void pl_start(const pl_copy_handle *copy) {
-  struct pl_context *c = pl_self();
-  const struct pl_view *src = pl_use(c, copy->src), *dst = pl_use(c, copy->dst);
-  const int semaphore = one_semaphore(c, copy->semaphore);
+/* A handle of this call; false with a sticky error. */
+static bool use_handle(struct pl_context *c, const pl_copy_handle *copy, const char *who) {
+  if (c->status != PL_OK)
+    return false;
+  if (!c->in_body || copy->semaphore == 0 || copy->call != c->calls) {
+    pl_fail(PL_ERROR_REF, "%s: a handle that pl_make_async_copy() has not made in this call", who);
+    return false;
+  }
+  return true;
+}
 
-  if (src == NULL || dst == NULL || semaphore < 0)
+void pl_start_priority(const pl_copy_handle *copy, unsigned priority) {
+  struct pl_context *c = pl_self();
+
+  if (!use_handle(c, copy, "pl_start"))
     return;
+  const struct pl_view *src = pl_use(c, copy->src), *dst = pl_use(c, copy->dst);
+  if (src == NULL || dst == NULL)
+    return;
+  if (priority > TPU_Q_SIGNALS_PRIORITY_MASK >> TPU_Q_SIGNALS_PRIORITY_SHIFT) {
+    pl_fail(PL_ERROR_ARGUMENT, "pl_start: priority %u; there are 0 to %u", priority,
+            (unsigned)(TPU_Q_SIGNALS_PRIORITY_MASK >> TPU_Q_SIGNALS_PRIORITY_SHIFT));
+    return;
+  }
   struct pl_queue *q = queue_for(c, dst);
-  const uint32_t signal = (TPU_Q_SIGNALS_EN0_MASK | TPU_Q_SIGNALS_BYTES0_MASK | (uint32_t)semaphore)
+  const uint32_t signal = (TPU_Q_SIGNALS_EN0_MASK | TPU_Q_SIGNALS_BYTES0_MASK | copy->semaphore)
                           << TPU_Q_SIGNALS_SEM1_SHIFT;
-  if (!start_copy(c, q, src, dst, signal))
+  if (!start_copy(c, q, src, dst, signal | priority << TPU_Q_SIGNALS_PRIORITY_SHIFT))
     return;
-  c->semaphore[semaphore].started += copy->bytes;
-  c->semaphore[semaphore].queue = q->number;
-  c->semaphore[semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+  c->semaphore[copy->semaphore].started += copy->bytes;
+  c->semaphore[copy->semaphore].queue = q->number;
+  c->semaphore[copy->semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+}
+
+void pl_start(const pl_copy_handle *copy) {
+  pl_start_priority(copy, 0);
 }
 
 pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore) {
@@ -189,6 +212,11 @@ pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore) {
   if (pl_self()->status == PL_OK)
     pl_start(&copy);
   return copy;
+}
+
+void pl_start_all(const pl_copy_handle *copies, unsigned n) {
+  for (unsigned i = 0; i < n; i++)
+    pl_start(&copies[i]);
 }
 
 /* A SYNC command that takes the amount; false if it was never given, which would never end. */
@@ -210,9 +238,8 @@ static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
 
 void pl_wait(const pl_copy_handle *copy) {
   struct pl_context *c = pl_self();
-  const int semaphore = one_semaphore(c, copy->semaphore);
 
-  if (semaphore < 0 || copy->bytes == 0 || !take(c, semaphore, copy->bytes))
+  if (!use_handle(c, copy, "pl_wait") || copy->bytes == 0 || !take(c, (int)copy->semaphore, copy->bytes))
     return;
   for (unsigned i = 0; i < TPU_QUEUE_SYNC; i++) {
     struct pl_queue *q = &c->queue[i];
@@ -220,6 +247,11 @@ void pl_wait(const pl_copy_handle *copy) {
     q->fence = c->queue[TPU_QUEUE_SYNC].issued;
     q->limit = q->issued; /* so that the hot paths look */
   }
+}
+
+void pl_wait_all(const pl_copy_handle *copies, unsigned n) {
+  for (unsigned i = 0; i < n; i++)
+    pl_wait(&copies[i]);
 }
 
 void pl_semaphore_signal(pl_ref ref, uint32_t amount) {

@@ -17,7 +17,7 @@ const char *pl_status_name(pl_status status) {
       "ERROR_BUDGET", "ERROR_BLOCK_INDEX", "ERROR_REVISIT",
       "ERROR_REF",    "ERROR_SHAPE",       "ERROR_UNSUPPORTED",
       "ERROR_LIMIT",  "ERROR_SEMAPHORE",   "ERROR_DEADLOCK",
-      "ERROR_DEVICE", "ERROR_DATA",
+      "ERROR_DEVICE", "ERROR_DATA",        "ERROR_CHECK",
   };
   return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "?";
 }
@@ -105,6 +105,21 @@ static void become(struct pl_context *c, pl_status status) {
 
 pl_status pl_fail(pl_status status, const char *format, ...) {
   struct pl_context *c = &pl_context;
+  if (c->status == PL_OK) {
+    va_list args;
+    begin();
+    va_start(args, format);
+    add(format, args);
+    va_end(args);
+    become(c, status);
+  }
+  return c->status;
+}
+
+pl_status pl_error(pl_status status, const char *format, ...) {
+  struct pl_context *c = &pl_context;
+  if (c->plan == NULL)
+    c->status = PL_OK;
   if (c->status == PL_OK) {
     va_list args;
     begin();

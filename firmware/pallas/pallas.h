@@ -32,7 +32,8 @@ enum {
   PL_MAX_STEPS = (1 << 24) - 1,  /* steps of a call */
   PL_MAX_RANK = 5,               /* dimensions of an array or a block */
   PL_MAX_BUFFERS = 32,           /* buffers of an operand */
-  PL_MAX_VIEWS = 24,             /* refs made by pl_at() that can be used at a time */
+  PL_MAX_VIEWS = 24,             /* refs made by pl_at() and its like that can be used at a time */
+  PL_MAX_SCOPED = 12,            /* pieces of memory that pl_run_scoped() has given at a time */
   PL_MAX_ALLOCATIONS = 24,       /* live pl_alloc() arrays */
   PL_MAX_REVISIT_BLOCKS = 16384, /* output blocks remembered one by one; above: see pl_call() */
 };
@@ -52,12 +53,18 @@ typedef enum pl_status {
   PL_ERROR_DEADLOCK,    /* nothing can go on: commands wait for signals nobody can send */
   PL_ERROR_DEVICE,      /* the device reported an error, or is not the expected one */
   PL_ERROR_DATA,        /* a data file is missing or damaged, or an array in it is not as expected */
+  PL_ERROR_CHECK,       /* pl_debug_check() found its condition false */
 } pl_status;
 
 /* The name of a status, without PL_. */
 const char *pl_status_name(pl_status status);
 /* The text of the last error: kernel, operand, step, what is wrong, what would be right. */
 const char *pl_error_message(void);
+/*
+ * For kernels: makes this the error of the call they are part of, with kernel and step in front if one
+ * runs, and returns it. In a body the first error stays; outside it replaces the one of an earlier call.
+ */
+pl_status pl_error(pl_status status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Element types; the numbers are those of data files (docs/data-format.md). */
 typedef enum pl_dtype { PL_F32 = 0, PL_BF16 = 1, PL_INT32 = 2, PL_INT8 = 3, PL_UINT8 = 4 } pl_dtype;
@@ -201,6 +208,10 @@ typedef struct pl_block_spec {
 #define PL_BUFFERED(buffers_, map_, ...)                                                                     \
   (&(const pl_block_spec){                                                                                   \
       .map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__), .buffer_count = (buffers_)})
+/* Blocks in SMEM, for pl_get() and pl_put(). */
+#define PL_SMEM_BLOCK(map_, ...)                                                                             \
+  (&(const pl_block_spec){                                                                                   \
+      .map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__), .space = PL_SMEM})
 #define PL_WHOLE  (&(const pl_block_spec){.rank = 0})
 #define PL_IN_HBM (&(const pl_block_spec){.space = PL_HBM})
 /* An output whose blocks are read, changed and written. */
@@ -221,8 +232,8 @@ typedef struct pl_scratch_spec {
 #define PL_VMEM(dtype_, ...) PL_SCRATCH_OF(PL_VMEM, dtype_, __VA_ARGS__)
 #define PL_SMEM(dtype_, ...) PL_SCRATCH_OF(PL_SMEM, dtype_, __VA_ARGS__)
 #define PL_ACC(dtype_, ...)  PL_SCRATCH_OF(PL_ACC, dtype_, __VA_ARGS__)
-/* n counting semaphores, for copies (bytes) or for pl_semaphore_signal (counts). */
-#define PL_SEMAPHORES(n_) PL_SCRATCH_OF(PL_SEMAPHORE, PL_INT32, n_)
+/* An array of counting semaphores of any shape, for copies (bytes) or for pl_semaphore_signal (counts). */
+#define PL_SEMAPHORES(...) PL_SCRATCH_OF(PL_SEMAPHORE, PL_INT32, __VA_ARGS__)
 
 /*
  * ARBITRARY: in order, steps may carry state. PARALLEL: in any order, on any core, without. CORE_PARALLEL:
@@ -245,6 +256,12 @@ static inline int32_t pl_dyn(int32_t n) {
 #define PL_GRID(...)                                                                                         \
   { .extent = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__) }
 
+/* Work of a whole call, for predictions only (pl_plan()); a run does not look at it. */
+typedef struct pl_cost_estimate {
+  uint64_t macs;            /* multiply-accumulates of dots */
+  uint64_t vector_elements; /* elements written by vector operations */
+} pl_cost_estimate;
+
 typedef struct pl_kernel {
   const char *name;
   void (*body)(void);
@@ -260,6 +277,7 @@ typedef struct pl_kernel {
   uint32_t num_scalar_prefetch;
   const char *grid_names[PL_MAX_GRID]; /* for pl_axis(); NULL: no name */
   void (*prologue)(void);              /* pl_emit_pipeline: runs when the first fetches are queued */
+  pl_cost_estimate cost;
 } pl_kernel;
 
 typedef struct pl_arrays {
@@ -318,24 +336,68 @@ typedef struct pl_stats {
 
 void pl_get_stats(pl_stats *stats);
 
-/* ---- inside a body ---- */
-
-/* One dimension of pl_at(); a size of 0 makes a view that only copies accept. */
-typedef struct pl_slice {
-  int32_t start, size;
-} pl_slice;
-#define PL_ALL               ((pl_slice){0, -1})
-#define PL_DS(start_, size_) ((pl_slice){(start_), (size_)})
+/* What pl_call() of a kernel would do, found without running it; see pl_predict(). */
+enum pl_bottleneck {
+  PL_BOUND_NONE = 0,
+  PL_BOUND_DMA_IN,
+  PL_BOUND_DMA_OUT,
+  PL_BOUND_MXU,
+  PL_BOUND_VPU,
+  PL_BOUND_SCALAR
+};
+typedef struct pl_prediction {
+  uint32_t steps;
+  uint32_t copies[PL_MAX_OPERANDS]; /* as pl_stats.copies */
+  uint64_t bytes_in, bytes_out;     /* moved by the pipeline: fill counts where it is written */
+  uint32_t memory[4];               /* bytes of VMEM, of SMEM, rows of ACC, semaphores: what the plan takes */
+  uint64_t dma_in, dma_out, mxu, vpu, scalar; /* cycles each would need alone */
+  uint64_t cycles;                            /* of the whole call */
+  enum pl_bottleneck bottleneck;
+} pl_prediction;
 
 /*
- * A part of a ref: one slice a dimension, from the first on; missing ones are PL_ALL. Valid in its step,
- * until PL_MAX_VIEWS others were made.
+ * Walks the maps over the grid: copies and bytes are exact for maps that read nothing the kernel writes.
+ * Cycles are a model: bytes over the port's width in each direction, the work that kernel->cost declares,
+ * and the scalar core's instructions a step. Fails as pl_call() would before its first step.
  */
+pl_status pl_predict(const pl_kernel *kernel, pl_arrays args, pl_arrays results, pl_prediction *prediction);
+/* Prints the plan and the prediction: tiles, buffers, copies, bytes, memory, cycles, what bounds them. */
+pl_status pl_plan(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
+
+/* ---- inside a body ---- */
+
+/* One dimension of pl_at(). */
+typedef struct pl_slice {
+  int32_t start, size, stride; /* size -1: to the end; -2: one element, and the dimension goes */
+} pl_slice;
+#define PL_ALL ((pl_slice){0, -1, 1})
+/* Elements start .. start + size - 1; a size of 0 makes a view that only copies accept. */
+#define PL_DS(start_, size_) ((pl_slice){(start_), (size_), 1})
+/* Elements start, start + stride, ...; size of them. */
+#define PL_DS_STRIDED(start_, size_, stride_) ((pl_slice){(start_), (size_), (stride_)})
+/* Element i; the dimension is dropped. */
+#define PL_INDEX(i_) ((pl_slice){(i_), -2, 1})
+
+/*
+ * Views. Each is a ref like any other: of the same memory, valid in its step, until PL_MAX_VIEWS others
+ * were made. They compose. A view whose rows do not begin at multiples of LANES elements in VMEM, or whose
+ * elements are not neighbours, costs the vector and matrix units a copy to an aligned temporary (and back,
+ * if it is written), which the runtime makes; DMA and scalar accesses take any view.
+ */
+/* A part of a ref: one slice a dimension, from the first on; missing ones are PL_ALL. */
 pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n);
 #define pl_at(ref_, ...)                                                                                     \
   pl_at_slices((ref_), (const pl_slice[]){__VA_ARGS__},                                                      \
                sizeof((const pl_slice[]){__VA_ARGS__}) / sizeof(pl_slice))
+/* The same elements, in row-major order, in another shape; an error if only a copy could do it. */
+pl_ref pl_reshape(pl_ref ref, pl_shape shape);
+/* The same bytes as elements of another type; the last dimension gets longer or shorter by the ratio. */
+pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype);
+/* Without a dimension, whose extent must be 1. */
+pl_ref pl_squeeze(pl_ref ref, unsigned dimension);
 
+uint32_t pl_ref_rank(pl_ref ref);
+pl_dtype pl_ref_dtype(pl_ref ref);
 /* Extent of a ref's dimension. */
 int32_t pl_ref_extent(pl_ref ref, unsigned dimension);
 
@@ -354,10 +416,37 @@ static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
  */
 void pl_copy(pl_ref o, pl_ref x);
 /*
- * o = a + b; b may have one row or one column, which is then used for all. Floats are added in f32,
- * ints modulo 2^32 and narrowed as pl_copy does.
+ * o = a + b and so on; b may have one row or one column, or be one element, which is then used for all.
+ * Floats are computed in f32, ints modulo 2^32 and narrowed as pl_copy does. max and min of floats: NaN
+ * if either is NaN.
  */
 void pl_add(pl_ref o, pl_ref a, pl_ref b);
+void pl_sub(pl_ref o, pl_ref a, pl_ref b);
+void pl_mul(pl_ref o, pl_ref a, pl_ref b);
+void pl_max(pl_ref o, pl_ref a, pl_ref b);
+void pl_min(pl_ref o, pl_ref a, pl_ref b);
+/* o = a < b ? 1 : 0, and so on; o of any dtype. A comparison with NaN is 0, except of pl_not_equal. */
+void pl_less(pl_ref o, pl_ref a, pl_ref b);
+void pl_less_equal(pl_ref o, pl_ref a, pl_ref b);
+void pl_equal(pl_ref o, pl_ref a, pl_ref b);
+void pl_not_equal(pl_ref o, pl_ref a, pl_ref b);
+/* o = mask != 0 ? a : b. a and b as in pl_add; mask int32, int8 or uint8 of o's shape, or one row or column.
+ */
+void pl_where(pl_ref o, pl_ref mask, pl_ref a, pl_ref b);
+/* o = x where mask != 0; the rest of o stays. */
+void pl_store_masked(pl_ref o, pl_ref x, pl_ref mask);
+/* The first rows and columns of o = those of x, which has o's shape; the rest of o stays. */
+void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns);
+/* o = x, which has one row, one column or one element, everywhere; with a cast as pl_copy. */
+void pl_broadcast(pl_ref o, pl_ref x);
+/* o[..., i, ...] = i along the last (dimension 1) or the last but one (0) dimension. */
+void pl_iota(pl_ref o, unsigned dimension);
+/* Over what a reduction goes: the elements of a column (result [1, columns]), of a row ([rows, 1]), all. */
+enum pl_reduction { PL_OVER_ROWS = 0, PL_OVER_COLUMNS = 1, PL_OVER_ALL = 2 };
+/* The order of a sum is fixed (docs/contract.md, vector reductions), so that both models agree. */
+void pl_reduce_sum(pl_ref o, pl_ref x, enum pl_reduction over);
+void pl_reduce_max(pl_ref o, pl_ref x, enum pl_reduction over);
+void pl_reduce_min(pl_ref o, pl_ref x, enum pl_reduction over);
 /* No ref, where one is optional. */
 extern struct pl_view pl_nothing;
 #define PL_NO_REF ((pl_ref){&pl_nothing, 1})
@@ -375,14 +464,53 @@ void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n);
 #define pl_put(ref_, value_, ...)                                                                            \
   pl_put_at((ref_), (value_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
 
-/* A copy between any spaces but ACC. From pl_start() to pl_wait() neither side may be touched. */
+/* Likewise for a float dtype, as the bits of C floats. */
+static inline float pl_get_float_at(pl_ref ref, const int32_t *index, unsigned n) {
+  union {
+    int32_t bits;
+    float value;
+  } u = {.bits = pl_get_at(ref, index, n)};
+  return u.value;
+}
+static inline void pl_put_float_at(pl_ref ref, float value, const int32_t *index, unsigned n) {
+  union {
+    float value;
+    int32_t bits;
+  } u = {.value = value};
+  pl_put_at(ref, u.bits, index, n);
+}
+#define pl_get_float(ref_, ...) pl_get_float_at((ref_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
+#define pl_put_float(ref_, value_, ...)                                                                      \
+  pl_put_float_at((ref_), (value_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))
+
+/*
+ * Memory for the time of one function: VMEM, SMEM, ACC or semaphores, as the macros of scratch say, out of
+ * what the plan leaves free. body gets the refs in order; they end with it. Uninitialised; semaphores are
+ * zero, and must be again at the end. Scopes may be nested.
+ */
+typedef void (*pl_scoped_body)(const pl_ref *refs, void *user);
+void pl_run_scoped_specs(pl_scoped_body body, void *user, const pl_scratch_spec *const *specs, unsigned n);
+#define pl_run_scoped(body_, user_, ...)                                                                     \
+  pl_run_scoped_specs((body_), (user_), (const pl_scratch_spec *const[]){__VA_ARGS__},                       \
+                      sizeof((const pl_scratch_spec *const[]){__VA_ARGS__}) /                                \
+                          sizeof(const pl_scratch_spec *))
+
+/*
+ * A copy between any spaces but ACC; shapes and dtypes are equal. From pl_start() to pl_wait() neither side
+ * may be touched. The refs are good for starting in the step that made them; waiting needs only the
+ * semaphore and the bytes, so that a handle may be kept, or made anew, to wait in a later step.
+ */
 typedef struct pl_copy_handle {
-  pl_ref src, dst, semaphore;
+  pl_ref src, dst;
   uint32_t bytes;
+  uint32_t semaphore; /* number of the runtime's; 0: none */
+  uint32_t call;      /* the handle ends with it */
 } pl_copy_handle;
 
 pl_copy_handle pl_make_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore);
 void pl_start(const pl_copy_handle *copy);
+/* A higher priority (0..3) goes first where channels compete; it changes no result. */
+void pl_start_priority(const pl_copy_handle *copy, unsigned priority);
 /*
  * Commands after it start when the semaphore has counted the copy's bytes, which are then taken out of
  * it. Does not stop the scalar core.
@@ -390,6 +518,9 @@ void pl_start(const pl_copy_handle *copy);
 void pl_wait(const pl_copy_handle *copy);
 /* Make and start. */
 pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore);
+/* Lists of copies, in order. */
+void pl_start_all(const pl_copy_handle *copies, unsigned n);
+void pl_wait_all(const pl_copy_handle *copies, unsigned n);
 /* A copy in program order, like any other operation. */
 void pl_sync_copy(pl_ref src, pl_ref dst);
 
@@ -397,9 +528,60 @@ void pl_sync_copy(pl_ref src, pl_ref dst);
 void pl_semaphore_signal(pl_ref semaphore, uint32_t amount);
 /* Stops the scalar core until the semaphore holds the amount, and takes it. */
 void pl_semaphore_wait(pl_ref semaphore, uint32_t amount);
-/* The value after the signals and waits queued so far. */
+/* The value after the signals and waits queued so far; copies under way may add to it. */
 uint32_t pl_semaphore_read(pl_ref semaphore);
 
+/*
+ * Cores. There is one now; the calls are those that several will need, and what would reach another core
+ * fails with PL_ERROR_UNSUPPORTED.
+ */
+uint32_t pl_num_cores(void);
+uint32_t pl_core_id(void);
+/*
+ * Every core's commands before its n-th barrier are complete before any core goes on behind its n-th.
+ * Barriers are counted over all calls and never reset, so that none is mistaken for the next. Returns n.
+ */
+uint32_t pl_core_barrier(void);
+void pl_semaphore_signal_core(pl_ref semaphore, uint32_t amount, uint32_t core);
+/* A push to dst's place on that core; the local semaphore counts what has left, the other what arrived. */
+pl_copy_handle pl_make_async_remote_copy(pl_ref src, pl_ref dst, pl_ref send_semaphore,
+                                         pl_ref receive_semaphore, uint32_t core);
+
+/* ---- debugging ---- */
+
+enum pl_debug_flags {
+  PL_DEBUG_CHECKS = 1, /* pl_debug_check() looks */
+  PL_DEBUG_POISON = 2, /* scratch, scoped memory and output slots begin as NaN or the least int */
+  PL_DEBUG_PRINT = 4,  /* pl_debug_print() prints */
+};
+/* Off but for PRINT, or, if the runtime was built with DEBUG=1, all on. Between calls. */
+void pl_debug_set(unsigned flags);
+unsigned pl_debug_get(void);
+/* Where what is printed goes; NULL: stdout. */
+void pl_debug_output(void (*write)(const char *text));
+/* printf with kernel, step and grid position in front and a newline behind. */
+void pl_debug_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Label, dtype, shape and elements of a ref in VMEM, SMEM or HBM; waits for whoever writes it. */
+void pl_debug_print_ref(const char *label, pl_ref ref);
+/* An error of the call if the condition does not hold; evaluates nothing unless PL_DEBUG_CHECKS is set. */
+#define pl_debug_check(condition_, ...)                                                                      \
+  do {                                                                                                       \
+    if ((pl_debug_get() & PL_DEBUG_CHECKS) && !(condition_))                                                 \
+      pl_error(PL_ERROR_CHECK, "check failed: " __VA_ARGS__);                                                \
+  } while (0)
+
+/*
+ * Scopes and values in the trace, at the scalar core's time. The name is known in the trace by the low 24
+ * bits of its address: it must be a string constant, and the trace viewer reads it from the ELF.
+ */
+void pl_named_scope_begin(const char *name);
+void pl_named_scope_end(const char *name);
+/* PL_NAMED_SCOPE("load") { ... }: not to be left by break, goto or return. */
+#define PL_NAMED_SCOPE(name_)                                                                                \
+  for (int pl_scope_once_ = (pl_named_scope_begin(name_), 1); pl_scope_once_;                                \
+       pl_scope_once_ = (pl_named_scope_end(name_), 0))
+/* A label and a value of 32 bits. */
+void pl_trace_value(const char *label, int32_t value);
 /* ---- pipelines inside a body ---- */
 
 typedef struct pl_refs {

@@ -9,18 +9,26 @@
 enum {
   GRID_WORDS = sizeof(pl_grid_spec) / 4,
   SPEC_WORDS = (offsetof(pl_block_spec, pad_high) + sizeof(int32_t) * PL_MAX_RANK) / 4,
+  COMMON_WORDS = offsetof(pl_block_spec, pad_high) / 4, /* what follows is of PL_ELEMENT only */
+  KIND_WORD = offsetof(pl_block_spec, kind) / 4,
   ARRAY_WORDS = sizeof(pl_array) / 4 - 1, /* without its address */
   SCRATCH_WORDS = sizeof(pl_scratch_spec) / 4,
   BODY_WORDS = sizeof(void (*)(void)) / 4,
   SEMANTICS_WORDS = 2,
 };
 _Static_assert(offsetof(pl_array, address) == 0, "the address comes first, and is no part of a key");
+_Static_assert(offsetof(pl_block_spec, kind) % 4 == 3 && PL_MAX_RANK == 5, "kinds end with a word");
 _Static_assert(sizeof(((pl_kernel *)0)->dimension_semantics) == SEMANTICS_WORDS * 4, "whole words");
+
+/* All kinds are PL_BLOCKED, in the two words that have them. */
+static inline bool all_blocked(const uint32_t *spec) {
+  return ((spec[KIND_WORD] & 0xff000000u) | spec[KIND_WORD + 1]) == 0;
+}
 
 /* n is a constant where it matters: the loop is then unrolled. */
 static inline __attribute__((always_inline)) bool same(const uint32_t *key, const void *what, uint32_t n) {
   const uint32_t *words = what;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (uint32_t i = 0; i < n; i++)
     if (key[i] != words[i])
       return false;
@@ -32,7 +40,9 @@ static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs
   const uint32_t *key = *at;
 
   for (uint32_t i = 0; i < arrays.count; i++, key += SPEC_WORDS + ARRAY_WORDS) {
-    if (!same(key, specs[i] != NULL ? specs[i] : &whole, SPEC_WORDS) ||
+    const pl_block_spec *spec = specs[i] != NULL ? specs[i] : &whole;
+    if (!same(key, spec, COMMON_WORDS) ||
+        (!all_blocked(key) && !same(key + COMMON_WORDS, spec->pad_high, PL_MAX_RANK)) ||
         !same(key + SPEC_WORDS, (const uint32_t *)&arrays.array[i] + 1, ARRAY_WORDS))
       return false;
   }

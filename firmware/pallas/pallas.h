@@ -185,24 +185,24 @@ typedef struct pl_block_spec {
   pl_map map;
   int32_t shape[PL_MAX_RANK];
   uint8_t rank;
-  uint8_t space;             /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
-  uint8_t buffer_count;      /* 0: 2 */
-  uint8_t fill;              /* enum pl_fill_kind */
-  uint8_t kind[PL_MAX_RANK]; /* enum pl_dimension_kind */
-  uint8_t lookahead;         /* inputs: fetch the next blocks that change as soon as a buffer is free */
-  uint8_t revisit_any;       /* outputs: a block that is come back to is loaded again */
-  uint8_t inout;             /* outputs: every block is loaded before its first step */
-  uint8_t alias;             /* outputs: PL_ALIAS(n), its memory is that of input n */
-  uint8_t prefetched; /* pl_emit_pipeline: the first buffers of `allocations` that are filled already */
-  uint8_t zero[2];
+  uint8_t space;                 /* pl_space; PL_HBM: the body gets a ref of the whole array in HBM */
+  uint8_t buffer_count;          /* 0: 2 */
+  uint8_t kind[PL_MAX_RANK];     /* enum pl_dimension_kind */
+  uint32_t fill : 1;             /* enum pl_fill_kind */
+  uint32_t lookahead : 1;        /* inputs: fetch the next blocks that change as soon as a buffer is free */
+  uint32_t inout : 1;            /* outputs: every block is loaded before its first step */
+  uint32_t revisit_any : 1;      /* outputs: a block that is come back to is loaded again */
+  uint32_t alias : 6;            /* outputs: PL_ALIAS(n), its memory is that of input n */
+  uint32_t prefetched : 6;       /* pl_emit_pipeline: buffers of `allocations` that the caller has filled */
+  uint32_t zero : 16;            /* no padding: plans are found by comparing words */
   uint32_t pad_value;            /* for float dtypes the bits of an f32 */
-  int32_t pad_high[PL_MAX_RANK]; /* PL_ELEMENT: windows may end that far behind the array's end */
+  int32_t pad_high[PL_MAX_RANK]; /* of PL_ELEMENT: windows may end that far behind the array's end */
 } pl_block_spec;
 
 /* A spec by field: PL_SPEC(PL_DIMS(8, 128), .map = rows, .kind = {PL_ELEMENT}). */
 #define PL_SPEC(...) (&(const pl_block_spec){__VA_ARGS__})
 #define PL_DIMS(...) .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)
-#define PL_ALIAS(n_) ((uint8_t)((n_) + 1))
+#define PL_ALIAS(n_) ((n_) + 1)
 #define PL_BLOCK(map_, ...)                                                                                  \
   (&(const pl_block_spec){.map = (map_), .shape = {__VA_ARGS__}, .rank = PL_COUNT(__VA_ARGS__)})
 #define PL_BUFFERED(buffers_, map_, ...)                                                                     \

@@ -8,14 +8,6 @@
 
 static uint32_t barrier_epoch;
 
-uint32_t pl_num_cores(void) {
-  return 1;
-}
-
-uint32_t pl_core_id(void) {
-  return 0;
-}
-
 uint32_t pl_core_barrier(void) {
   const struct pl_context *c = pl_self();
   if (c->status != PL_OK)
@@ -29,10 +21,10 @@ uint32_t pl_core_barrier(void) {
 
 /* Whether a core is there; false with a sticky error. */
 static bool check_core(const char *who, uint32_t core) {
-  if (core < pl_num_cores())
+  if (core < (uint32_t)pl_num_cores())
     return true;
   pl_fail(PL_ERROR_UNSUPPORTED, "%s: core %u; this device has %u (core %u)", who, (unsigned)core,
-          (unsigned)pl_num_cores(), (unsigned)pl_core_id());
+          (unsigned)pl_num_cores(), (unsigned)pl_core_index());
   return false;
 }
 
@@ -45,7 +37,7 @@ pl_copy_handle pl_make_async_remote_copy(pl_ref src, pl_ref dst, pl_ref send_sem
                                          pl_ref receive_semaphore, uint32_t core) {
   (void)send_semaphore;
   if (check_core("pl_make_async_remote_copy", core)) {
-    if (core != pl_core_id())
+    if (core != (uint32_t)pl_core_index())
       pl_fail(PL_ERROR_UNSUPPORTED, "pl_make_async_remote_copy: remote copies need several cores");
     else
       pl_fail(PL_ERROR_UNSUPPORTED,

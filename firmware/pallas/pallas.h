@@ -535,8 +535,6 @@ uint32_t pl_semaphore_read(pl_ref semaphore);
  * Cores. There is one now; the calls are those that several will need, and what would reach another core
  * fails with PL_ERROR_UNSUPPORTED.
  */
-uint32_t pl_num_cores(void);
-uint32_t pl_core_id(void);
 /*
  * Every core's commands before its n-th barrier are complete before any core goes on behind its n-th.
  * Barriers are counted over all calls and never reset, so that none is mistaken for the next. Returns n.

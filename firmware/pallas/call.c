@@ -33,6 +33,9 @@ static pl_status check_overlap(const struct pl_plan *plan) {
 /* Makes the operands known to pl_input() and so on. */
 static void enter(struct pl_context *c, struct pl_plan *plan) {
   c->plan = plan;
+  for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
+    c->body_used[space] = plan->used[space];
+  c->body_used[PL_SEMAPHORE] = plan->semaphores;
   c->head.inputs = plan->inputs;
   c->head.outputs = plan->outputs;
   c->head.scratches = plan->scratches;
@@ -57,31 +60,6 @@ static void leave(struct pl_context *c) {
   c->head.grid.rank = 0;
 }
 
-/* Everything is complete: is every semaphore zero, and was every copy waited for? */
-static void check_semaphores(struct pl_context *c, const struct pl_plan *plan) {
-  for (uint32_t i = 0; i < plan->semaphores; i++) {
-    const uint32_t s = PL_FIRST_SEMAPHORE + i;
-    uint32_t value = 0;
-    (void)!tpu_sem_read(&c->sem, s, &value);
-    if (value == 0 && c->semaphore[s].started == c->semaphore[s].waited)
-      continue;
-    if (c->semaphore[s].queue != PL_NOBODY)
-      pl_fail(PL_ERROR_SEMAPHORE,
-              "the kernel ended with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes "
-              "waited "
-              "for, last started on DMA%u with tag %08x; it holds %u",
-              (unsigned)i, (unsigned)c->semaphore[s].waited, (unsigned)c->semaphore[s].started,
-              (unsigned)c->semaphore[s].queue, (unsigned)c->semaphore[s].tag, (unsigned)value);
-    else
-      pl_fail(PL_ERROR_SEMAPHORE,
-              "the kernel ended with semaphore %u of scratch at %u, not 0: signalled %u, waited for %u, last "
-              "signalled in step %u",
-              (unsigned)i, (unsigned)value, (unsigned)c->semaphore[s].started,
-              (unsigned)c->semaphore[s].waited, (unsigned)c->semaphore[s].signal_step);
-    return;
-  }
-}
-
 static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
   if (bind_operands(plan, args, results) != PL_OK || check_overlap(plan) != PL_OK)
     return;
@@ -96,8 +74,8 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
     c->status = status;
   }
   c->in_body = false;
-  if (c->status == PL_OK)
-    check_semaphores(c, plan);
+  for (uint32_t i = 0; i < plan->semaphores && c->status == PL_OK; i++)
+    pl_check_semaphore(c, PL_FIRST_SEMAPHORE + i, "the kernel ended");
   if (c->status != PL_OK)
     pl_recover();
 }

@@ -10,6 +10,8 @@
  */
 #include "internal.h"
 
+enum { MOST_ROWS = 0xffff }; /* of one dimension of a command */
+
 struct level {
   uint32_t count;
   int32_t src_stride, dst_stride;
@@ -44,8 +46,8 @@ static unsigned levels_of(const struct pl_view *src, const struct pl_view *dst, 
                           uint32_t *row) {
   unsigned n = 0;
 
-  *row = pl_dtype_bytes(src->dtype) * (uint32_t)(src->rank > 0 ? src->shape[src->rank - 1] : 1);
-  for (int d = src->rank - 2; d >= 0; d--) {
+  *row = pl_dtype_bytes(src->dtype);
+  for (int d = src->rank - 1; d >= 0; d--) {
     struct level l = {(uint32_t)src->shape[d], src->stride[d], dst->stride[d]};
     if (l.count == 0)
       *row = 0;
@@ -55,7 +57,7 @@ static unsigned levels_of(const struct pl_view *src, const struct pl_view *dst, 
       *row *= l.count;
     else if (n > 0 && l.src_stride == level[n - 1].src_stride * (int32_t)level[n - 1].count &&
              l.dst_stride == level[n - 1].dst_stride * (int32_t)level[n - 1].count &&
-             l.count * level[n - 1].count <= 0xffff)
+             l.count * level[n - 1].count <= MOST_ROWS)
       level[n - 1].count *= l.count;
     else
       level[n++] = l;
@@ -71,15 +73,22 @@ struct transfer {
   uint32_t signals, tag;
 };
 
-/* Queues the commands of a copy; more than three levels, or a long one, take several. */
+/* Queues the commands of a copy; more than three levels, or long ones, take several. */
 static bool queue_copy(struct pl_context *c, struct pl_queue *q, const struct transfer *t, unsigned levels,
                        uint32_t src, uint32_t dst, const struct pl_deps *deps) {
-  if (levels > 3 || (levels > 0 && t->level[levels - 1].count > 0xffff)) {
-    const struct level *l = &t->level[levels - 1];
-    for (uint32_t i = 0; i < l->count; i++)
-      if (!queue_copy(c, q, t, levels - 1, src + i * (uint32_t)l->src_stride,
-                      dst + i * (uint32_t)l->dst_stride, deps))
+  const struct level *outer = levels > 0 ? &t->level[levels - 1] : NULL;
+  bool split = levels > 3;
+  for (unsigned i = 0; i + 1 < levels; i++)
+    split = split || t->level[i].count > MOST_ROWS;
+  if (split || (outer != NULL && outer->count > MOST_ROWS)) {
+    struct transfer part = *t;
+    for (uint32_t i = 0, n; i < outer->count; i += n) {
+      n = split ? 1 : outer->count - i < MOST_ROWS ? outer->count - i : MOST_ROWS;
+      part.level[levels - 1].count = n;
+      if (!queue_copy(c, q, &part, split ? levels - 1 : levels, src + i * (uint32_t)outer->src_stride,
+                      dst + i * (uint32_t)outer->dst_stride, deps))
         return false;
+    }
     return true;
   }
   uint32_t count[3] = {1, 1, 1};
@@ -121,23 +130,28 @@ static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl
                     dst->buffer->address + dst->offset, &deps);
 }
 
+bool pl_queue_copy(struct pl_context *c, struct pl_view *src, struct pl_view *dst) {
+  struct pl_queue *q = queue_for(c, dst);
+  if (!start_copy(c, q, src, dst, 0))
+    return false;
+  pl_has_read(src->buffer, q);
+  pl_has_written(c, dst->buffer, q);
+  return true;
+}
+
 void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref) {
   struct pl_context *c = pl_self();
   struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
 
   if (src == NULL || dst == NULL || check_copy(src, dst) != PL_OK)
     return;
-  struct pl_queue *q = queue_for(c, dst);
-  if (!start_copy(c, q, src, dst, 0))
-    return;
-  pl_has_read(src->buffer, q);
-  pl_has_written(c, dst->buffer, q);
+  pl_queue_copy(c, src, dst);
 }
 
 /* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
 static int one_semaphore(struct pl_context *c, pl_ref ref) {
   const struct pl_view *v = pl_use(c, ref);
-  char name[24];
+  char name[24], shape[64];
 
   if (v == NULL)
     return -1;
@@ -146,11 +160,13 @@ static int one_semaphore(struct pl_context *c, pl_ref ref) {
             pl_space_name(v->space));
     return -1;
   }
-  if (v->shape[0] != 1) {
-    pl_fail(PL_ERROR_REF, "%s is %d semaphores; choose one with pl_at(ref, PL_DS(i, 1))",
-            pl_view_name(v, name), (int)v->shape[0]);
-    return -1;
-  }
+  for (unsigned d = 0; d < v->rank; d++)
+    if (v->shape[d] != 1) {
+      pl_shape_text(v->shape, v->rank, shape);
+      pl_fail(PL_ERROR_REF, "%s is an array %s of semaphores; choose one with pl_at(ref, PL_INDEX(i))",
+              pl_view_name(v, name), shape);
+      return -1;
+    }
   return (int)(v->semaphores + v->offset / sizeof(int32_t));
 }
 
@@ -288,4 +304,28 @@ uint32_t pl_semaphore_read(pl_ref ref) {
     return 0;
   (void)!tpu_sem_read(&c->sem, (unsigned)semaphore, &value);
   return value;
+}
+
+pl_status pl_check_semaphore(struct pl_context *c, uint32_t s, const char *what) {
+  const uint32_t started = c->semaphore[s].started, waited = c->semaphore[s].waited;
+  uint32_t value = 0;
+
+  /* In a scope the takes may still be under way; behind the kernel the device must agree. */
+  if (!c->in_body)
+    (void)!tpu_sem_read(&c->sem, s, &value);
+  if (value == 0 && started == waited)
+    return PL_OK;
+  if (c->in_body)
+    value = started - waited;
+  if (c->semaphore[s].queue != PL_NOBODY)
+    return pl_fail(PL_ERROR_SEMAPHORE,
+                   "%s with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes waited "
+                   "for, last started on DMA%u with tag %08x; it holds %u",
+                   what, (unsigned)s - PL_FIRST_SEMAPHORE, (unsigned)waited, (unsigned)started,
+                   (unsigned)c->semaphore[s].queue, (unsigned)c->semaphore[s].tag, (unsigned)value);
+  return pl_fail(PL_ERROR_SEMAPHORE,
+                 "%s with semaphore %u of scratch at %u, not 0: signalled %u, waited for %u, last "
+                 "signalled in step %u",
+                 what, (unsigned)s - PL_FIRST_SEMAPHORE, (unsigned)value, (unsigned)started, (unsigned)waited,
+                 (unsigned)c->semaphore[s].signal_step);
 }

@@ -47,7 +47,7 @@ void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
 }
 
 const char *pl_view_name(const struct pl_view *view, char text[24]) {
-  static const char *const kinds[] = {"input", "output", "scratch"};
+  static const char *const kinds[] = {"input", "output", "scratch", "scoped item"};
   snprintf(text, 24, "%s %u", kinds[view->kind], (unsigned)view->index);
   return text;
 }

@@ -79,7 +79,7 @@ struct pl_buffer {
 enum pl_view_flags {
   PL_VIEW_READ_ONLY = 1, /* an input */
   PL_VIEW_WHOLE = 2,     /* all of its buffer: may be renamed (ACC scratch) */
-  PL_VIEW_POOLED = 4,    /* made by pl_at(): not to be remembered */
+  PL_VIEW_POOLED = 4,    /* made by pl_at() and its like, or of a scope: not to be remembered */
 };
 
 struct pl_dot_record;
@@ -102,7 +102,7 @@ struct pl_view {
   struct pl_vector_record *vector; /* likewise of the last vector operation */
 };
 
-enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH };
+enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED };
 
 /* A dot whose shapes were checked, and what it keeps staged. */
 struct pl_dot_record {
@@ -276,6 +276,10 @@ struct pl_context {
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
   uint32_t next_view, view_generation;
+  /* End of what is in use in each space while a body runs: bytes, rows in ACC, semaphores after
+     PL_FIRST_SEMAPHORE. What is allocated in a body (scopes, inner pipelines) comes behind, and is given back
+     in reverse order. */
+  uint32_t body_used[PL_SEMAPHORE + 1];
   struct pl_view views[PL_MAX_VIEWS];
   struct {
     uint32_t started, waited; /* bytes, modulo 2^32 */
@@ -362,6 +366,44 @@ uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns);
 pl_status pl_check_shape(const pl_shape *shape, unsigned dtype);
 /* Bytes of HBM that the data file takes (data.c). */
 extern uint32_t pl_data_end;
+
+/* ---- scoped.c ---- */
+/* What a scratch item is, no memory yet; who and index for messages. size: bytes, rows, semaphores. */
+pl_status pl_scratch_view(struct pl_view *view, const char *who, unsigned index, const pl_scratch_spec *spec,
+                          uint32_t *size);
+/* What is free for allocations in a body. */
+uint32_t pl_body_room(const struct pl_context *c, unsigned space);
+/* A buffer of memory that may have been used before in this call: ordered behind all of it. */
+void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struct pl_group *group,
+                     uint32_t address);
+
+/* ---- debug.c ---- */
+extern unsigned pl_debug_flags; /* enum pl_debug_flags */
+/* With PL_DEBUG_POISON: fills the buffer of a view that is all of it. */
+void pl_poison(struct pl_context *c, struct pl_view *view);
+/* Fills scratch, before step 0. */
+void pl_poison_scratch(struct pl_context *c, struct pl_plan *plan);
+/* Fills the output blocks whose first step this is. */
+void pl_poison_outputs(struct pl_context *c, struct pl_plan *plan, uint32_t step);
+
+/* Prints as pl_debug_print() does, without a prefix. */
+void pl_debug_write(const char *text);
+
+/* ---- scalar.c ---- */
+/* Waits until whoever writes there is done, for reads by the scalar core; false if that is not possible. */
+bool pl_scalars_ready(struct pl_context *c, const struct pl_view *view, const char *who);
+/* One element; the indices are right, and the element is ready. */
+int32_t pl_read_element(const struct pl_view *view, const int32_t *index);
+
+/* ---- copy.c ---- */
+/* The end of a scope or kernel: is this semaphore zero, and was every copy waited for? */
+pl_status pl_check_semaphore(struct pl_context *c, uint32_t semaphore, const char *what);
+/* Queues a copy in program order between views that were checked. */
+bool pl_queue_copy(struct pl_context *c, struct pl_view *src, struct pl_view *dst);
+
+/* ---- vector.c ---- */
+/* pl_fill() of a view, in a body or not. */
+void pl_fill_view(struct pl_context *c, struct pl_view *view, uint32_t value);
 
 /* ---- key.c ---- */
 bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);

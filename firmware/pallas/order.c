@@ -28,7 +28,7 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
   for (unsigned q = 0; q < PL_QUEUES; q++)
     if (status >> (TPU_REG_STATUS_WAITING_SHIFT + q) & 1)
       pl_message_add(" %s", queues[q]);
-  for (uint32_t i = 0; c->plan != NULL && i < c->plan->semaphores; i++) {
+  for (uint32_t i = 0; c->plan != NULL && i < c->body_used[PL_SEMAPHORE]; i++) {
     uint32_t value = 0, s = PL_FIRST_SEMAPHORE + i;
     (void)!tpu_sem_read(&c->sem, s, &value);
     pl_message_add("; semaphore %u holds %u, started %u, waited for %u", (unsigned)s, (unsigned)value,

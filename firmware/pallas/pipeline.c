@@ -171,6 +171,8 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
     } else {
       advance_cursors(plan);
       begin_step(c, plan, step, generation);
+      if (!plain && PL_UNLIKELY(pl_debug_flags & PL_DEBUG_POISON))
+        pl_poison_outputs(c, plan, step);
     }
     if (PL_UNLIKELY(c->status != PL_OK))
       break;
@@ -190,17 +192,23 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   pl_reset(c, plan);
   if (c->status != PL_OK)
     return;
+  const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0;
+  if (PL_UNLIKELY(poison))
+    pl_poison_scratch(c, plan);
   pl_prologue(c, plan);
   if (c->status != PL_OK)
     return;
   begin_step(c, plan, 0, ++c->generation);
+  if (PL_UNLIKELY(poison))
+    pl_poison_outputs(c, plan, 0);
   if (c->status != PL_OK)
     return;
-  if (plan->plain && plan->cursors != 0 && plan->cursor->left != 0)
+  const bool plain = plan->plain && !poison;
+  if (plain && plan->cursors != 0 && plan->cursor->left != 0)
     plan->cursor->left = 0; /* the plain loop knows by its step whether there is more to look at */
   c->in_body = true;
   c->stats.setup = cpu_instret() - c->stats.setup;
-  if (plan->plain)
+  if (plain)
     run_plain(c, plan);
   else
     run_any(c, plan);

@@ -60,53 +60,20 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
 
 static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsigned index,
                               const pl_scratch_spec *spec) {
-  struct pl_view *v = &s->view;
-  uint64_t rows = 1;
+  uint32_t size;
 
-  if (spec->space < PL_VMEM || spec->space > PL_SEMAPHORE)
-    return pl_fail(PL_ERROR_SPEC, "scratch %u: space %s is not on the chip", index,
-                   pl_space_name(spec->space));
-  if (spec->shape.rank > PL_MAX_RANK || pl_dtype_bytes(spec->dtype) == 0)
-    return pl_fail(PL_ERROR_SPEC, "scratch %u: rank %u (PL_MAX_RANK is %d), dtype %u", index,
-                   (unsigned)spec->shape.rank, PL_MAX_RANK, (unsigned)spec->dtype);
-  v->space = spec->space;
-  v->dtype = spec->dtype;
-  v->rank = spec->shape.rank;
-  v->index = (uint8_t)index;
-  v->kind = PL_VIEW_SCRATCH;
-  v->flags = PL_VIEW_WHOLE;
-  v->dot = &pl_no_dot;
-  for (unsigned d = 0; d < v->rank; d++) {
-    v->shape[d] = spec->shape.extent[d];
-    if (v->shape[d] <= 0)
-      return pl_fail(PL_ERROR_SPEC, "scratch %u: extent %d of dimension %u", index, (int)v->shape[d], d);
-    if (d + 1 < v->rank)
-      rows *= (uint32_t)v->shape[d];
-  }
-  int32_t columns = v->rank > 0 ? v->shape[v->rank - 1] : 1;
-  if (v->space == PL_SEMAPHORE) {
-    uint32_t n = (uint32_t)columns * (uint32_t)rows;
-    if (v->rank != 1 || n > pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores)
-      return pl_fail(PL_ERROR_BUDGET, "scratch %u: %u semaphores (rank 1), %u are free", index, (unsigned)n,
-                     (unsigned)(pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores));
-    v->semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + plan->semaphores);
-    v->stride[0] = sizeof(int32_t);
-    plan->semaphores += n;
+  if (pl_scratch_view(&s->view, "scratch", index, spec, &size) != PL_OK)
+    return pl_context.status;
+  if (s->view.space != PL_SEMAPHORE) {
+    s->slot_bytes = size;
     return PL_OK;
   }
-  if (v->space == PL_ACC) {
-    if (v->rank > 2 || pl_dtype_bytes(v->dtype) != 4)
-      return pl_fail(PL_ERROR_SPEC, "scratch %u: ACC holds f32 or int32 of rank 2 at most", index);
-    v->pitch = (uint32_t)rows;
-    rows *= ((uint32_t)columns + pl_context.dim - 1) / pl_context.dim;
-  } else {
-    v->pitch = pl_row_pitch(v->space, v->dtype, columns);
-    rows = (rows * v->pitch + PL_ALIGN - 1) / PL_ALIGN * PL_ALIGN;
-  }
-  if (rows > INT32_MAX)
-    return pl_fail(PL_ERROR_BUDGET, "scratch %u has more than 2^31 bytes", index);
-  s->slot_bytes = (uint32_t)rows;
-  pl_view_strides(v);
+  const uint32_t room = pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores;
+  if (size > room)
+    return pl_fail(PL_ERROR_BUDGET, "scratch %u: %u semaphores, %u are free", index, (unsigned)size,
+                   (unsigned)room);
+  s->view.semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + plan->semaphores);
+  plan->semaphores += size;
   return PL_OK;
 }
 

@@ -2,6 +2,11 @@
 /* Scalar loads and stores by the scalar core, through the windows on SMEM and VMEM. */
 #include "internal.h"
 
+/* Where the scalar core sees the memory that a view is in. */
+static uintptr_t window(const struct pl_view *v) {
+  return (uintptr_t)PEPLOS_TPU_BASE + (v->space == PL_SMEM ? TPU_WINDOW_SMEM : TPU_WINDOW_VMEM);
+}
+
 /* Address of an element in the scalar core's map; 0 with a sticky error. */
 static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who) {
   uint32_t offset;
@@ -27,19 +32,10 @@ static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned
     }
     offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
   }
-  return (uintptr_t)PEPLOS_TPU_BASE + (v->space == PL_SMEM ? TPU_WINDOW_SMEM : TPU_WINDOW_VMEM) + offset;
+  return window(v) + offset;
 }
 
-int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
-  struct pl_context *c = pl_self();
-  struct pl_view *v = pl_use(c, ref);
-
-  if (v == NULL)
-    return 0;
-  const uintptr_t address = element(v, index, n, "pl_get");
-  if (address == 0 ||
-      (v->buffer->writer != PL_NOBODY && !pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket)))
-    return 0;
+static int32_t read_at(const struct pl_view *v, uintptr_t address) {
   switch (v->dtype) {
   case PL_BF16:
     return (int32_t)((uint32_t)mmio_read16(address) << 16);
@@ -50,6 +46,43 @@ int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
   default:
     return (int32_t)mmio_read32(address);
   }
+}
+
+static bool written(struct pl_context *c, const struct pl_view *v) {
+  return v->buffer->writer == PL_NOBODY || pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket);
+}
+
+int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
+  struct pl_context *c = pl_self();
+  struct pl_view *v = pl_use(c, ref);
+
+  if (v == NULL)
+    return 0;
+  const uintptr_t address = element(v, index, n, "pl_get");
+  return address != 0 && written(c, v) ? read_at(v, address) : 0;
+}
+
+bool pl_scalars_ready(struct pl_context *c, const struct pl_view *v, const char *who) {
+  char name[24];
+  if (v->space < PL_HBM || v->space > PL_SMEM) {
+    pl_fail(PL_ERROR_REF, "%s: %s is in %s, which the scalar core does not reach; copy it to VMEM", who,
+            pl_view_name(v, name), pl_space_name(v->space));
+    return false;
+  }
+  return written(c, v);
+}
+
+int32_t pl_read_element(const struct pl_view *v, const int32_t *index) {
+  uint32_t offset = v->buffer->address + v->offset;
+  for (unsigned d = 0; d < v->rank; d++)
+    offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
+  if (v->space != PL_HBM)
+    return read_at(v, window(v) + offset);
+  const uint8_t *p = cpu_hbm(offset);
+  uint32_t bits = 0;
+  for (unsigned i = 0; i < pl_dtype_bytes(v->dtype); i++) /* an HBM array may start anywhere */
+    bits |= (uint32_t)p[i] << 8 * i;
+  return v->dtype == PL_BF16 ? (int32_t)(bits << 16) : v->dtype == PL_INT8 ? (int8_t)bits : (int32_t)bits;
 }
 
 /* f32 bits to bf16 bits, nearest even; NaN stays NaN. */

@@ -242,16 +242,22 @@ void pl_copy(pl_ref o, pl_ref x) {
     pl_sync_copy(x, o);
 }
 
+void pl_fill_view(struct pl_context *c, struct pl_view *view, uint32_t value) {
+  struct call call = {.operation = PL_OP_FILL, .view = {view}, .scalar = value};
+  struct pl_signature s = {0};
+
+  if (check_ref(PL_OP_FILL, view, true, &call.plane[0]) == PL_OK)
+    run(c, &call, &s);
+}
+
 void pl_fill(pl_ref o, uint32_t value) {
   struct pl_context *c = pl_self();
-  struct call call = {.operation = PL_OP_FILL, .scalar = value};
-  struct pl_signature s = {0};
 
   if (pl_vector_again(c, PL_OP_FILL, o, PL_NO_REF, NULL, value))
     return;
-  call.view[0] = pl_use(c, o);
-  if (call.view[0] != NULL && check_ref(PL_OP_FILL, call.view[0], true, &call.plane[0]) == PL_OK)
-    run(c, &call, &s);
+  struct pl_view *view = pl_use(c, o);
+  if (view != NULL)
+    pl_fill_view(c, view, value);
 }
 
 void pl_argmax(pl_ref o, pl_ref x) {

@@ -34,9 +34,8 @@ struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
   if ((ref.view->flags & PL_VIEW_POOLED) &&
       (ref.generation != ref.view->generation || ref.view->step != c->step)) {
     pl_fail(PL_ERROR_REF,
-            "a ref made by pl_at() in another step, or before PL_MAX_VIEWS (%d) others, is used: make it "
-            "where it is "
-            "needed",
+            "a ref made by pl_at() and its like in another step, or before PL_MAX_VIEWS (%d) others, or by "
+            "pl_run_scoped() that has ended, is used: make it where it is needed",
             PL_MAX_VIEWS);
     return NULL;
   }
@@ -76,24 +75,71 @@ static struct pl_view *pooled_view(struct pl_context *c) {
   return view;
 }
 
+/* A new view like `view` but not the whole of its memory; refs to it are made with pl_view_ref(). */
+static struct pl_view *derive(struct pl_context *c, const struct pl_view *view) {
+  struct pl_view *part = pooled_view(c);
+  if (part != view)
+    *part = *view;
+  part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
+  part->dot = &pl_no_dot;
+  part->vector = NULL;
+  part->generation = ++c->view_generation;
+  part->step = c->step;
+  return part;
+}
+
+static pl_ref ref_of(const struct pl_view *view) {
+  return (pl_ref){(struct pl_view *)(uintptr_t)view, view->generation};
+}
+
+/* ---- pl_at ---- */
+
 /* Moves a view's start along one dimension; false if ACC cannot start there. */
-static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, int32_t start) {
+static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, const pl_slice *slice) {
+  char name[24];
+
   if (part->space != PL_ACC || d + 1 < part->rank) {
-    part->offset += (uint32_t)start * (uint32_t)part->stride[d];
+    part->offset += (uint32_t)slice->start * (uint32_t)part->stride[d];
     return true;
   }
-  if ((uint32_t)start % c->dim != 0) {
-    pl_fail(PL_ERROR_REF, "pl_at: a part of an ACC ref starts at column %d, which is no multiple of %u",
-            (int)start, (unsigned)c->dim);
+  if ((uint32_t)slice->start % c->dim != 0 || slice->size == -2 || slice->stride > 1) {
+    pl_fail(
+        PL_ERROR_REF,
+        "pl_at: dimension %u of %s are columns in ACC: a part starts at a multiple of %u and has stride 1 "
+        "(start %d, stride %d%s)",
+        d, pl_view_name(part, name), (unsigned)c->dim, (int)slice->start, (int)slice->stride,
+        slice->size == -2 ? ", dropped: use PL_DS(i, 1)" : "");
     return false;
   }
-  part->offset += (uint32_t)start / c->dim * part->pitch;
+  part->offset += (uint32_t)slice->start / c->dim * part->pitch;
   return true;
+}
+
+/* Elements that a slice takes of an extent; -1 with a sticky error if it reaches outside. */
+static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice *slice) {
+  const int32_t extent = view->shape[d], stride = slice->stride == 0 ? 1 : slice->stride;
+  char name[24];
+  int32_t size = slice->size;
+
+  if (size == -2)
+    size = 1;
+  else if (size == -1 && stride > 0 && slice->start <= extent)
+    size = (extent - slice->start + stride - 1) / stride;
+  if (stride > 0 && size >= 0 && slice->start >= 0 && slice->start <= extent &&
+      (size == 0 || (int64_t)(size - 1) * stride < extent - slice->start))
+    return size;
+  pl_fail(
+      PL_ERROR_REF,
+      "pl_at: dimension %u of %s has extent %d; start %d, size %d, stride %d is outside: elements 0 to %d "
+      "are there, and strides are at least 1",
+      d, pl_view_name(view, name), (int)extent, (int)slice->start, (int)size, (int)stride, (int)extent - 1);
+  return -1;
 }
 
 pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_use(c, ref), *part;
+  unsigned rank = 0;
   char name[24];
 
   if (view == NULL)
@@ -103,25 +149,193 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
             (unsigned)view->rank);
     return PL_NO_REF;
   }
-  part = pooled_view(c);
-  if (part != view)
-    *part = *view;
-  part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
-  part->dot = &pl_no_dot;
-  part->vector = NULL;
-  part->generation = ++c->view_generation;
-  part->step = c->step;
-  for (unsigned d = 0; d < n; d++) {
-    const int32_t extent = part->shape[d];
-    int32_t size = slices[d].size < 0 ? extent - slices[d].start : slices[d].size;
-    if (slices[d].start < 0 || size < 0 || slices[d].start > extent || size > extent - slices[d].start) {
-      pl_fail(PL_ERROR_REF, "pl_at: dimension %u of %s has extent %d; start %d, size %d is outside", d,
-              pl_view_name(part, name), (int)extent, (int)slices[d].start, (int)size);
+  part = derive(c, view);
+  for (unsigned d = 0; d < part->rank; d++) {
+    static const pl_slice all = PL_ALL;
+    const pl_slice *slice = d < n ? &slices[d] : &all;
+    const int32_t size = slice_size(part, d, slice);
+    if (size < 0 || !move_start(c, part, d, slice))
+      return PL_NO_REF;
+    if (slice->size == -2)
+      continue;
+    part->shape[rank] = size;
+    part->stride[rank++] = part->stride[d] * (slice->stride > 1 ? slice->stride : 1);
+  }
+  part->rank = (uint8_t)rank;
+  return ref_of(part);
+}
+
+/* ---- other shapes and types of the same memory ---- */
+
+static uint64_t elements(const int32_t *shape, unsigned rank) {
+  uint64_t n = 1;
+  for (unsigned d = 0; d < rank; d++)
+    n *= (uint32_t)shape[d];
+  return n;
+}
+
+/* Dimensions that follow one another without a gap, as one. */
+struct run {
+  uint32_t extent;
+  int32_t stride;
+  unsigned outermost; /* number of its outermost dimension */
+};
+
+/* From the innermost on. */
+static unsigned runs_of(const struct pl_view *view, unsigned rank, struct run *run) {
+  unsigned n = 0;
+  for (unsigned d = rank; d-- > 0;) {
+    const uint32_t extent = (uint32_t)view->shape[d];
+    if (extent == 1)
+      continue;
+    if (n > 0 && view->stride[d] == run[n - 1].stride * (int32_t)run[n - 1].extent)
+      run[n - 1].extent *= extent;
+    else
+      run[n++] = (struct run){.extent = extent, .stride = view->stride[d]};
+    run[n - 1].outermost = d;
+  }
+  return n;
+}
+
+/*
+ * Strides of another shape with as many elements: its dimensions share out the runs of the old one. The
+ * columns of ACC stay what they are. -1, or the dimension before which there is a gap that is in the way.
+ */
+static int new_strides(const struct pl_view *view, const pl_shape *shape, int32_t *stride) {
+  struct run run[PL_MAX_RANK];
+  unsigned old_rank = view->rank, rank = shape->rank, at = 0;
+  int32_t unit = (int32_t)pl_dtype_bytes(view->dtype);
+
+  if (view->space == PL_ACC && old_rank > 0) {
+    if (rank == 0 || shape->extent[rank - 1] != view->shape[old_rank - 1])
+      return (int)old_rank - 1;
+    stride[--rank] = 0;
+    old_rank--;
+    unit = 1;
+  }
+  const unsigned runs = runs_of(view, old_rank, run);
+  uint32_t done = 1; /* of run `at` */
+  for (unsigned d = rank; d-- > 0;) {
+    const uint32_t extent = (uint32_t)shape->extent[d];
+    stride[d] = unit;
+    if (extent == 1)
+      continue;
+    if (at < runs && done == run[at].extent) {
+      at++;
+      done = 1;
+    }
+    if (at == runs || run[at].extent / done % extent != 0)
+      return at < runs ? (int)run[at].outermost : 0;
+    stride[d] = run[at].stride * (int32_t)done;
+    done *= extent;
+  }
+  return -1;
+}
+
+pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
+  struct pl_context *c = pl_self();
+  struct pl_view *view = pl_use(c, ref), *part;
+  char name[24], from[64], to[64];
+  int32_t stride[PL_MAX_RANK];
+  int gap;
+
+  if (view == NULL)
+    return PL_NO_REF;
+  if (shape.rank > PL_MAX_RANK) {
+    pl_fail(PL_ERROR_LIMIT, "pl_reshape: rank %u is more than PL_MAX_RANK (%d)", (unsigned)shape.rank,
+            PL_MAX_RANK);
+    return PL_NO_REF;
+  }
+  pl_shape_text(view->shape, view->rank, from);
+  pl_shape_text(shape.extent, shape.rank, to);
+  for (unsigned d = 0; d < shape.rank; d++)
+    if (shape.extent[d] <= 0 || elements(shape.extent, shape.rank) != elements(view->shape, view->rank)) {
+      pl_fail(PL_ERROR_SHAPE, "pl_reshape: %s %s has %u elements, %s has %u", pl_view_name(view, name), from,
+              (unsigned)elements(view->shape, view->rank), to, (unsigned)elements(shape.extent, shape.rank));
       return PL_NO_REF;
     }
-    if (!move_start(c, part, d, slices[d].start))
-      return PL_NO_REF;
-    part->shape[d] = size;
+  gap = new_strides(view, &shape, stride);
+  if (gap >= 0) {
+    pl_fail(
+        PL_ERROR_REF,
+        "pl_reshape: %s %s cannot be seen as %s: in %s there is a gap before each element of dimension %d; "
+        "copy it first",
+        pl_view_name(view, name), from, to, pl_space_name(view->space), gap);
+    return PL_NO_REF;
   }
-  return (pl_ref){part, part->generation};
+  part = derive(c, view);
+  part->rank = shape.rank;
+  for (unsigned d = 0; d < shape.rank; d++) {
+    part->shape[d] = shape.extent[d];
+    part->stride[d] = stride[d];
+  }
+  return ref_of(part);
+}
+
+pl_ref pl_squeeze(pl_ref ref, unsigned dimension) {
+  struct pl_context *c = pl_self();
+  struct pl_view *view = pl_use(c, ref);
+  char name[24], shape[64];
+
+  if (view == NULL)
+    return PL_NO_REF;
+  if (dimension >= view->rank || view->shape[dimension] != 1 ||
+      (view->space == PL_ACC && dimension + 1 == view->rank)) {
+    pl_shape_text(view->shape, view->rank, shape);
+    pl_fail(PL_ERROR_SHAPE, "pl_squeeze: dimension %u of %s %s%s", dimension, pl_view_name(view, name), shape,
+            dimension >= view->rank       ? ", whose rank is less"
+            : view->shape[dimension] != 1 ? " has not extent 1"
+                                          : " are columns in ACC");
+    return PL_NO_REF;
+  }
+  view = derive(c, view);
+  view->rank--;
+  for (unsigned d = dimension; d < view->rank; d++) {
+    view->shape[d] = view->shape[d + 1];
+    view->stride[d] = view->stride[d + 1];
+  }
+  return ref_of(view);
+}
+
+pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
+  struct pl_context *c = pl_self();
+  struct pl_view *view = pl_use(c, ref);
+  char name[24], shape[64];
+
+  if (view == NULL)
+    return PL_NO_REF;
+  const int32_t from = (int32_t)pl_dtype_bytes(view->dtype), to = (int32_t)pl_dtype_bytes(dtype);
+  const unsigned last = view->rank - 1u;
+  bool fits = to != 0 && view->space != PL_SEMAPHORE;
+  if (fits && from != to)
+    fits = view->space != PL_ACC && view->rank > 0 && view->stride[last] == from &&
+           view->shape[last] * from % to == 0 && view->offset % (uint32_t)to == 0;
+  for (unsigned d = 0; fits && d < last && to > from; d++)
+    fits = view->shape[d] <= 1 || view->stride[d] % to == 0;
+  if (!fits) {
+    pl_shape_text(view->shape, view->rank, shape);
+    pl_fail(PL_ERROR_SHAPE,
+            "pl_bitcast: %s %s %s in %s as %s: the elements of its last dimension must be neighbours, and "
+            "rows must start at and be multiples of %d bytes",
+            pl_view_name(view, name), pl_dtype_name(view->dtype), shape, pl_space_name(view->space),
+            pl_dtype_name(dtype), (int)to);
+    return PL_NO_REF;
+  }
+  view = derive(c, view);
+  view->dtype = (uint8_t)dtype;
+  if (from != to) {
+    view->shape[last] = view->shape[last] * from / to;
+    view->stride[last] = to;
+  }
+  return ref_of(view);
+}
+
+uint32_t pl_ref_rank(pl_ref ref) {
+  const struct pl_view *view = pl_use(pl_self(), ref);
+  return view != NULL ? view->rank : 0;
+}
+
+pl_dtype pl_ref_dtype(pl_ref ref) {
+  const struct pl_view *view = pl_use(pl_self(), ref);
+  return view != NULL ? (pl_dtype)view->dtype : PL_F32;
 }

@@ -41,5 +41,6 @@ void suite_vector(void);
 void suite_async(void);
 void suite_errors(void);
 void suite_resident(void);
+void suite_views(void);
 
 #endif

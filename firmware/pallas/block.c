@@ -2,10 +2,11 @@
 /* Blocks at the edge, outside, and come back to; where an output's blocks go. */
 #include "pipeline.h"
 
+/* "block [1, 2] at grid position (3) of the array [..]" and what would be right in every dimension. */
 void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   char block[64], shape[64], index[64];
   int32_t values[PL_MAX_RANK], blocks[PL_MAX_RANK], array[PL_MAX_RANK];
-  bool elements = true; /* would every index be right if it were an element offset? */
+  bool elements = !op->general; /* would every index be right if it were an element offset? */
 
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
@@ -17,13 +18,73 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   pl_shape_text(values, op->rank, index);
   pl_shape_text(blocks, op->rank, block);
   pl_shape_text(array, op->rank, shape);
-  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %s at grid position ", index);
+  if (pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %s at grid position ", index) !=
+      PL_ERROR_BLOCK_INDEX)
+    return;
   pl_message_add("(");
   for (unsigned d = 0; d < at->rank; d++)
     pl_message_add(d ? ", %d" : "%d", (int)at->id[d]);
   pl_message_add("), outside the array %s of blocks %s", shape, block);
+  for (unsigned d = 0; d < op->rank; d++) {
+    const struct pl_dim *dim = &op->dim[d];
+    if ((uint32_t)values[d] >= dim->blocks)
+      pl_message_add("; dimension %u: %s %d, 0 to %d are right", d,
+                     dim->kind == PL_BLOCKED ? "block" : "element", (int)values[d], (int)dim->blocks - 1);
+    else if (dim->kind == PL_BOUNDED && (op->index[d].size < 0 || op->index[d].size > dim->block ||
+                                         op->index[d].size > dim->extent - values[d]))
+      pl_message_add("; dimension %u: size %d from element %d, 0 to %d are right", d, (int)op->index[d].size,
+                     (int)values[d],
+                     (int)(dim->extent - values[d] < dim->block ? dim->extent - values[d] : dim->block));
+  }
   if (elements)
     pl_message_add("; did you mean the block index, not the element offset?");
+}
+
+bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at) {
+  bool changed = false;
+  uint32_t address = op->address;
+
+  op->map(at, op->index);
+  for (unsigned d = 0; d < op->rank; d++) {
+    const struct pl_dim *dim = &op->dim[d];
+    const int32_t start = op->index[d].start, size = op->index[d].size;
+    if ((uint32_t)start >= dim->blocks ||
+        (dim->kind == PL_BOUNDED && (size < 0 || size > dim->block || size > dim->extent - start))) {
+      pl_fail_block_index(op, at);
+      return false;
+    }
+  }
+  for (unsigned d = 0; d < op->rank; d++) {
+    struct pl_dim *dim = &op->dim[d];
+    const int32_t start = op->index[d].start;
+    changed = changed || start != dim->last || (dim->kind == PL_BOUNDED && op->index[d].size != dim->size);
+    address += (uint32_t)(start - dim->last) * dim->stride;
+    dim->last = start;
+    dim->size = op->index[d].size;
+  }
+  op->address = address;
+  if (changed && op->queue != NULL && op->queue->owner == op)
+    op->queue->owner = NULL; /* the hot way of a copy does not look for edges */
+  return changed;
+}
+
+bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]) {
+  bool ragged = false;
+
+  for (unsigned d = 0; d < op->rank; d++) {
+    const struct pl_dim *dim = &op->dim[d];
+    int32_t left = dim->size;
+    if (dim->kind != PL_BOUNDED) {
+      left = dim->extent - (dim->kind == PL_ELEMENT ? dim->last : dim->last * dim->block);
+      if (left > dim->block)
+        left = dim->block;
+      if (left < 0)
+        left = 0; /* ELEMENT: all of it is padding */
+    }
+    valid[d] = left;
+    ragged = ragged || left != dim->block;
+  }
+  return ragged;
 }
 
 /* Remembers that an output's block begins a run; false if it was left before. */
@@ -33,8 +94,11 @@ static bool visit(struct pl_operand *op) {
   int32_t index[PL_MAX_RANK];
 
   for (unsigned d = 0; d < op->rank; d++) {
-    index[d] = op->dim[d].last;
-    block = block * op->dim[d].blocks + (uint32_t)index[d];
+    const struct pl_dim *dim = &op->dim[d];
+    index[d] = dim->last;
+    block = block * dim->blocks + (uint32_t)index[d];
+    if (dim->kind == PL_BOUNDED)
+      block = block * ((uint32_t)dim->block + 1) + (uint32_t)dim->size;
   }
   if (op->visited != NULL) {
     if (!(op->visited[block / 32] >> block % 32 & 1)) {
@@ -66,14 +130,15 @@ bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d) {
   return false;
 }
 
-/* Keeps where an output's block goes that was just evaluated. */
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
+  bool ragged = op->general;
+
   latch->address = op->address;
-  latch->ragged = false;
-  for (unsigned d = 0; d < op->rank; d++) {
-    latch->index[d] = op->dim[d].last;
-    latch->ragged |= (uint32_t)op->dim[d].last >= op->dim[d].full;
-  }
+  for (unsigned d = 0; d < op->rank; d++)
+    ragged |= (uint32_t)op->dim[d].last >= op->dim[d].full;
+  latch->ragged = ragged && pl_valid_part(op, latch->valid);
+  if (latch->ragged && pl_is_empty(op, latch->valid))
+    return; /* nothing of it will be written */
   visit(op);
 }
 

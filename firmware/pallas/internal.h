@@ -162,22 +162,26 @@ struct pl_cursor {
   uint32_t lead; /* steps ahead of the body */
 };
 
-/* One dimension of a blocked operand. */
+/* One dimension of a blocked operand. An index is a block's number, or an element (ELEMENT, BOUNDED). */
 struct pl_dim {
-  int32_t last;    /* block index evaluated last */
-  uint32_t full;   /* blocks that lie wholly inside */
-  uint32_t stride; /* from block to block: bytes, or rows in ACC */
-  uint32_t blocks; /* all blocks, the ragged one included */
+  int32_t last;    /* index evaluated last */
+  uint32_t full;   /* indices below are of blocks that lie wholly inside */
+  uint32_t stride; /* from index to index: bytes, or rows in ACC */
+  uint32_t blocks; /* all indices, those of ragged blocks included */
   int32_t block, extent;
+  int32_t size;    /* BOUNDED: evaluated last */
+  uint32_t memory; /* stride of an element in the array */
+  uint32_t chip;   /* and in the buffer */
+  uint8_t kind;    /* enum pl_dimension_kind */
 };
 
-/* Where a block of an output goes, kept from its evaluation to its write-back. */
+/* Where a block goes, kept from its evaluation to its write-back. */
 struct pl_latch {
   struct pl_latch *next;
   uint32_t first; /* step with which the run begins */
   uint32_t address;
   bool ragged;
-  int32_t index[PL_MAX_RANK]; /* if ragged */
+  int32_t valid[PL_MAX_RANK]; /* if ragged: elements inside the array */
 };
 
 enum pl_operand_kind {
@@ -186,10 +190,11 @@ enum pl_operand_kind {
   PL_OPERAND_HBM,     /* the body gets the whole array in HBM */
 };
 
-/* A DMA between an HBM block and a buffer: the words that do not change. */
+/* A DMA between a block in memory and a buffer on the chip: the words that do not change. */
 struct pl_transfer {
-  uint32_t mode, row_bytes, count01, count2;
-  int32_t hbm_stride[3], chip_stride[3];
+  uint8_t memory, chip; /* enum tpu_space */
+  uint32_t row_bytes, count01, count2;
+  uint32_t memory_stride[3], chip_stride[3];
 };
 
 struct pl_operand {
@@ -210,6 +215,9 @@ struct pl_operand {
   /* set up once a plan or a call */
   uint32_t base;        /* address of block 0 */
   bool output, pending; /* pending: followed, and the next step has another block */
+  bool general;         /* has dimensions of other kinds than BLOCKED and SQUEEZED */
+  bool unfilled;        /* PL_FILL_UNSPECIFIED */
+  uint32_t pattern;     /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
   struct pl_group group;
   struct pl_transfer transfer;
@@ -430,7 +438,13 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan);
 /* The slow ways of a fetch and of a write-back: any wait, any edge, words staged anew. */
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op);
 bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch);
-pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array);
+pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space);
+/* Elements of the block evaluated last that lie inside the array; true if that is not all of it. */
+bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]);
+
+/* ---- scalar.c ---- */
+/* f32 bits to bf16 bits, nearest even; NaN stays NaN. */
+uint16_t pl_bf16_bits(uint32_t bits);
 
 /* ---- view.c ---- */
 extern struct pl_dot_record pl_no_dot;

@@ -51,85 +51,180 @@ static uint32_t array_stride(const pl_array *array, unsigned d) {
   return stride;
 }
 
-static pl_status plan_dimension(struct pl_operand *op, unsigned d, int32_t block, const pl_array *array) {
-  struct pl_dim *dim = &op->dim[d];
+/* How many indices there are, and how many of them are of blocks that lie wholly inside. */
+static pl_status count_indices(const struct pl_operand *op, unsigned d, int32_t pad_high) {
+  struct pl_dim *dim = (struct pl_dim *)&op->dim[d];
+  const int32_t block = dim->block, extent = dim->extent;
+
+  switch (dim->kind) {
+  case PL_ELEMENT:
+    if (pad_high < 0 || pad_high > INT32_MAX - extent || block > extent + pad_high)
+      return pl_fail_operand(PL_ERROR_SPEC, op,
+                             "block dimension %u: windows of %d elements, pad_high %d; the array has %d, so "
+                             "pad_high must be %d or more",
+                             d, (int)block, (int)pad_high, (int)extent,
+                             block > extent ? (int)(block - extent) : 0);
+    dim->blocks = (uint32_t)(extent + pad_high - block) + 1;
+    dim->full = block > extent ? 0 : (uint32_t)(extent - block) + 1;
+    return PL_OK;
+  case PL_BOUNDED:
+    dim->blocks = (uint32_t)extent + 1;
+    dim->full = 0;
+    return PL_OK;
+  default:
+    dim->blocks = ((uint32_t)extent - 1) / (uint32_t)block + 1;
+    dim->full = (uint32_t)(extent / block);
+    return PL_OK;
+  }
+}
+
+/* What an array that is used in place does not allow. */
+static pl_status check_in_place(const struct pl_operand *op, unsigned d, const pl_array *array) {
+  const struct pl_dim *dim = &op->dim[d];
+  const bool columns = d + 1 == array->rank;
+  const uint32_t unit = array->space == PL_VMEM ? pl_context.lanes : pl_context.dim;
   char text[64];
 
-  dim->block = block;
-  dim->extent = array->shape[d];
-  if (block <= 0)
-    return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has extent %d", d, (int)block);
-  dim->blocks = (uint32_t)pl_cdiv(dim->extent, block);
-  dim->full = (uint32_t)(dim->extent / block);
-  dim->stride = array_stride(array, d) * (uint32_t)block;
-  if (op->kind != PL_OPERAND_DIRECT)
-    return PL_OK;
+  if (dim->kind == PL_BOUNDED || (dim->kind == PL_ELEMENT && dim->full != dim->blocks))
+    return pl_fail_operand(
+        PL_ERROR_UNSUPPORTED, op,
+        "block dimension %u is %s, and the array is used in place in %s: there is no block "
+        "to fill; copy in the body, or use an array in HBM",
+        d, dim->kind == PL_BOUNDED ? "BOUNDED" : "ELEMENT with pad_high", pl_space_name(array->space));
   if (dim->blocks != dim->full) {
     pl_shape_text(array->shape, array->rank, text);
     return pl_fail_operand(
         PL_ERROR_SPEC, op,
         "an array that is used in place must be cut evenly: dimension %u of %s by blocks of %d", d, text,
-        (int)block);
+        (int)dim->block);
   }
-  if (array->space == PL_VMEM && d + 1 == array->rank && dim->blocks > 1 &&
-      (uint32_t)block % pl_context.lanes != 0)
-    return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in place; a multiple of %u is needed",
-                           (int)block, (unsigned)pl_context.lanes);
-  if (array->space == PL_ACC && d + 1 == array->rank) {
-    if (dim->blocks > 1 && (uint32_t)block % pl_context.dim != 0)
-      return pl_fail_operand(PL_ERROR_SPEC, op, "blocks of %d columns in ACC; a multiple of %u is needed",
-                             (int)block, (unsigned)pl_context.dim);
-    dim->stride = (uint32_t)block / pl_context.dim * array->pitch;
-  }
+  if (!columns || array->space == PL_SMEM)
+    return PL_OK;
+  if (dim->kind == PL_SQUEEZED)
+    return pl_fail_operand(
+        PL_ERROR_UNSUPPORTED, op,
+        "block dimension %u, the last one, is SQUEEZED, and the array is used in place in %s", d,
+        pl_space_name(array->space));
+  if (dim->blocks > 1 && (dim->kind == PL_ELEMENT || (uint32_t)dim->block % unit != 0))
+    return pl_fail_operand(PL_ERROR_SPEC, op,
+                           "%s of %d columns in place in %s; BLOCKED by a multiple of %u is needed",
+                           dim->kind == PL_ELEMENT ? "windows" : "blocks", (int)dim->block,
+                           pl_space_name(array->space), (unsigned)unit);
   return PL_OK;
 }
 
+static pl_status plan_dimension(struct pl_operand *op, unsigned d, const pl_block_spec *spec,
+                                const pl_array *array) {
+  struct pl_dim *dim = &op->dim[d];
+  const bool whole = spec == NULL || spec->rank == 0;
+  const bool columns = d + 1 == array->rank;
+
+  dim->kind = whole ? (uint8_t)PL_BLOCKED : spec->kind[d];
+  dim->block = whole ? array->shape[d] : spec->shape[d];
+  dim->extent = array->shape[d];
+  if (dim->kind == PL_SQUEEZED && dim->block == 0)
+    dim->block = 1;
+  if (dim->block <= 0)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has extent %d", d, (int)dim->block);
+  if (dim->kind == PL_SQUEEZED && dim->block != 1)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u is SQUEEZED and has extent %d; 1 is right",
+                           d, (int)dim->block);
+  if (count_indices(op, d, whole ? 0 : spec->pad_high[d]) != PL_OK)
+    return pl_context.status;
+  dim->memory = array_stride(array, d);
+  const bool elements = dim->kind == PL_ELEMENT || dim->kind == PL_BOUNDED;
+  dim->stride = dim->memory * (elements ? 1u : (uint32_t)dim->block);
+  op->general = op->general || elements;
+  if (op->kind != PL_OPERAND_DIRECT)
+    return PL_OK;
+  if (check_in_place(op, d, array) != PL_OK)
+    return pl_context.status;
+  if (array->space == PL_ACC && columns)
+    dim->stride = (uint32_t)dim->block / pl_context.dim * array->pitch;
+  return PL_OK;
+}
+
+/* The ref lacks squeezed dimensions. */
 static pl_status plan_view(struct pl_operand *op, const pl_array *array) {
   struct pl_view *v = &op->view;
   uint64_t bytes = 1;
+  unsigned n = 0;
 
   v->space = op->space;
   v->dtype = array->dtype;
-  v->rank = array->rank;
   v->index = (uint8_t)op->number;
   v->kind = op->output ? PL_VIEW_OUTPUT : PL_VIEW_INPUT;
   v->flags = op->output ? 0 : PL_VIEW_READ_ONLY;
   v->dot = &pl_no_dot;
-  for (unsigned d = 0; d < v->rank; d++)
-    v->shape[d] = op->dim[d].block;
-  if (op->kind == PL_OPERAND_BLOCKED) {
-    v->pitch = pl_row_pitch(op->space, v->dtype, v->rank > 0 ? v->shape[v->rank - 1] : 1);
-    pl_view_strides(v);
-    bytes = v->pitch;
-    for (int d = 0; d + 1 < v->rank; d++) {
-      bytes *= (uint32_t)v->shape[d];
-      if (bytes > INT32_MAX)
-        return pl_fail_operand(PL_ERROR_BUDGET, op, "a block of more than 2^31 bytes");
-    }
-    op->slot_bytes = (uint32_t)((bytes + PL_ALIGN - 1) / PL_ALIGN * PL_ALIGN);
-  } else { /* a part of the array, with the array's strides */
+  for (unsigned d = 0; d < op->rank; d++)
+    if (op->dim[d].kind != PL_SQUEEZED)
+      v->shape[n++] = op->dim[d].block;
+  v->rank = (uint8_t)n;
+  if (op->kind != PL_OPERAND_BLOCKED) { /* a part of the array, with the array's strides */
     v->pitch = array->pitch;
-    for (unsigned d = 0; d < v->rank; d++)
-      v->stride[d] = (int32_t)array_stride(array, d);
+    for (unsigned d = 0, i = 0; d < op->rank; d++)
+      if (op->dim[d].kind != PL_SQUEEZED)
+        v->stride[i++] = (int32_t)op->dim[d].memory;
+    return PL_OK;
   }
+  v->pitch = pl_row_pitch(op->space, v->dtype, v->rank > 0 ? v->shape[v->rank - 1] : 1);
+  pl_view_strides(v);
+  for (unsigned d = 0, i = 0; d < op->rank; d++)
+    op->dim[d].chip = op->dim[d].kind != PL_SQUEEZED ? (uint32_t)v->stride[i++] : 0;
+  bytes = v->pitch;
+  for (int d = 0; d + 1 < v->rank; d++) {
+    bytes *= (uint32_t)v->shape[d];
+    if (bytes > INT32_MAX)
+      return pl_fail_operand(PL_ERROR_BUDGET, op, "a block of more than 2^31 bytes");
+  }
+  op->slot_bytes = (uint32_t)((bytes + PL_ALIGN - 1) / PL_ALIGN * PL_ALIGN);
   return PL_OK;
+}
+
+/* What the DMA writes where a block lies outside. */
+static pl_status plan_fill(struct pl_operand *op, const pl_block_spec *spec) {
+  const uint32_t value = spec != NULL ? spec->pad_value : 0;
+  const int32_t least = op->dtype == PL_INT8 ? INT8_MIN : 0,
+                most = op->dtype == PL_INT8 ? INT8_MAX : UINT8_MAX;
+
+  op->unfilled = spec != NULL && spec->fill == PL_FILL_UNSPECIFIED;
+  if (op->unfilled && value != 0)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "pad_value 0x%x and PL_FILL_UNSPECIFIED; choose one",
+                           (unsigned)value);
+  switch (op->dtype) {
+  case PL_BF16:
+    op->pattern = pl_bf16_bits(value) * 0x10001u;
+    return PL_OK;
+  case PL_INT8:
+  case PL_UINT8:
+    if ((int32_t)value < least || (int32_t)value > most)
+      return pl_fail_operand(PL_ERROR_SPEC, op, "pad_value %d is no %s", (int)value,
+                             pl_dtype_name(op->dtype));
+    op->pattern = (value & 0xff) * 0x1010101u;
+    return PL_OK;
+  default:
+    op->pattern = value;
+    return PL_OK;
+  }
 }
 
 /* What the header has and this version has not. */
 static pl_status check_supported(const struct pl_operand *op, const pl_block_spec *spec) {
-  static const char *const kinds[] = {"BLOCKED", "SQUEEZED", "ELEMENT", "BOUNDED", "INDIRECT"};
   for (unsigned d = 0; d < PL_MAX_RANK; d++) {
     if (spec->kind[d] > PL_INDIRECT)
       return pl_fail_operand(PL_ERROR_SPEC, op,
                              "block dimension %u is of kind %u; PL_INDIRECT (%d) is the last", d,
                              (unsigned)spec->kind[d], PL_INDIRECT);
-    if (spec->kind[d] != PL_BLOCKED)
-      return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
-                             "block dimension %u is %s, which is not in this version", d,
-                             kinds[spec->kind[d]]);
+    if (spec->kind[d] == PL_INDIRECT)
+      return pl_fail_operand(
+          PL_ERROR_UNSUPPORTED, op,
+          "block dimension %u is INDIRECT, which is not in this version; gather with copies "
+          "in the body",
+          d);
+    if (d >= spec->rank && spec->kind[d] != PL_BLOCKED)
+      return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has a kind, and the block has rank %u", d,
+                             (unsigned)spec->rank);
   }
-  if (spec->fill != 0 || spec->pad_value != 0)
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "fill and pad_value are not in this version");
   if (spec->lookahead || spec->revisit_any || spec->inout || spec->alias || spec->prefetched)
     return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
                            "lookahead, revisit_any, inout, alias and prefetched are not in this version");
@@ -155,17 +250,24 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   }
   uint64_t blocks = 1;
   for (unsigned d = 0; d < op->rank; d++) {
-    if (plan_dimension(op, d, whole ? array->shape[d] : spec->shape[d], array) != PL_OK)
+    if (plan_dimension(op, d, spec, array) != PL_OK)
       return pl_context.status;
-    blocks *= op->dim[d].blocks;
+    blocks *=
+        (uint64_t)op->dim[d].blocks * (op->dim[d].kind == PL_BOUNDED ? (uint32_t)op->dim[d].block + 1 : 1);
+    if (blocks > UINT32_MAX)
+      blocks = UINT32_MAX; /* so many are not counted one by one */
   }
   op->map = spec != NULL ? spec->map : NULL;
+  for (unsigned d = 0; d < op->rank && op->map == NULL; d++)
+    if (op->dim[d].kind == PL_BOUNDED)
+      return pl_fail_operand(PL_ERROR_SPEC, op,
+                             "block dimension %u is BOUNDED and there is no map to give its size", d);
   op->moves = op->map != NULL && blocks > 1;
   op->buffers = !op->moves ? 1 : spec->buffer_count == 0 ? 2 : spec->buffer_count;
   if (op->buffers > PL_MAX_BUFFERS)
     return pl_fail_operand(PL_ERROR_LIMIT, op, "%u buffers; PL_MAX_BUFFERS is %d", (unsigned)op->buffers,
                            PL_MAX_BUFFERS);
-  if (plan_view(op, array) != PL_OK)
+  if (plan_view(op, array) != PL_OK || plan_fill(op, spec) != PL_OK)
     return pl_context.status;
   if (array->space == PL_HBM) {
     uint64_t bytes = pl_dtype_bytes(array->dtype);
@@ -183,7 +285,7 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
     if (op->visited == NULL)
       return pl_context.status;
   }
-  return pl_transfer_plan(op, array);
+  return pl_transfer_plan(op, array->space);
 }
 
 pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {

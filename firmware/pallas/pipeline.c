@@ -55,7 +55,7 @@ void pl_write_back(struct pl_context *c, struct pl_operand *op) {
 
 /*
  * The start of a step for an input. at, first: position and number of the step that is looked at ahead;
- * at is NULL if there is none any more.
+ * at is NULL if there is none any more. rank: of the array, or 0 if the operand may be of any kind.
  */
 HOT void step_fetched(struct pl_context *c, struct pl_operand *op, const pl_grid *at, uint32_t first,
                       uint32_t step, uint32_t generation, unsigned rank) {
@@ -63,7 +63,7 @@ HOT void step_fetched(struct pl_context *c, struct pl_operand *op, const pl_grid
   if (next->first == step)
     op->view.buffer = next;
   op->view.generation = generation;
-  if (at != NULL && evaluate(op, at, rank))
+  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : evaluate_any(op, at)))
     fetch(c, op, first);
 }
 
@@ -77,7 +77,7 @@ HOT void step_written(struct pl_context *c, struct pl_operand *op, const pl_grid
     op->latch = next;
   }
   op->view.generation = generation;
-  if (at != NULL && evaluate(op, at, rank))
+  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : evaluate_any(op, at)))
     pl_latch_block(op, first);
 }
 
@@ -94,7 +94,7 @@ static void step_followed(struct pl_context *c, struct pl_operand *op, uint32_t 
     else
       op->view.offset = op->address;
   }
-  op->pending = op->cursor->left != 0 && evaluate(op, &op->cursor->grid, op->rank);
+  op->pending = op->cursor->left != 0 && evaluate_any(op, &op->cursor->grid);
 }
 
 /* The start of a step. */
@@ -102,9 +102,9 @@ static void begin_step(struct pl_context *c, struct pl_plan *plan, uint32_t step
   struct pl_operand *op;
 
   for (op = plan->fetched; op != NULL; op = op->next)
-    step_fetched(c, op, ahead(op), step + op->cursor->lead, step, generation, op->rank);
+    step_fetched(c, op, ahead(op), step + op->cursor->lead, step, generation, 0);
   for (op = plan->written; op != NULL; op = op->next)
-    step_written(c, op, ahead(op), step + op->cursor->lead, step, generation, op->rank);
+    step_written(c, op, ahead(op), step + op->cursor->lead, step, generation, 0);
   for (op = plan->followed; op != NULL; op = op->next)
     step_followed(c, op, step, generation);
 }

@@ -11,6 +11,15 @@
 PL_COLD void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at);
 /* One dimension of evaluate() that lies at the edge (true) or outside (an error). */
 PL_COLD bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d);
+/* Evaluates a map with dimensions of other kinds; otherwise as evaluate(). */
+PL_COLD bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at);
+/* No element is inside. */
+static inline bool pl_is_empty(const struct pl_operand *op, const int32_t *valid) {
+  for (unsigned d = 0; d < op->rank; d++)
+    if (valid[d] == 0)
+      return true;
+  return false;
+}
 /* Keeps where an output's block goes that was just evaluated. */
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op);
 /* The same in the next latch, for the run that begins with this step. */
@@ -56,6 +65,11 @@ HOT bool evaluate(struct pl_operand *op, const pl_grid *at, unsigned rank) {
   }
   op->address = address;
   return address != before;
+}
+
+/* The same for an operand of any kind. */
+static inline bool evaluate_any(struct pl_operand *op, const pl_grid *at) {
+  return PL_UNLIKELY(op->general) ? pl_evaluate_general(op, at) : evaluate(op, at, op->rank);
 }
 
 /* The hot way: source, destination, one wait amount, GO. */

@@ -136,7 +136,7 @@ static pl_status plan_movement(struct pl_plan *plan) {
       written = append(written, op);
     else
       fetched = append(fetched, op);
-    plan->plain = plan->plain && op->rank == 2;
+    plan->plain = plan->plain && op->rank == 2 && !op->general;
   }
   plan->plain = plan->plain && plan->cursors <= 1 && plan->followed == NULL;
   plan->copy_queue = channel < PL_INPUT_QUEUES ? channel : PL_INPUT_QUEUES - 1;

@@ -17,6 +17,7 @@ static void first_block(struct pl_operand *op, const pl_grid *origin) {
   for (unsigned d = 0; d < op->rank; d++) {
     op->index[d].start = 0;
     op->dim[d].last = 0;
+    op->dim[d].size = 0;
   }
   if (op->map != NULL && !op->moves) {
     op->map(origin, op->index);
@@ -71,8 +72,8 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
 
 /* Evaluates step k of an operand before step 0. */
 static void look_ahead(struct pl_context *c, struct pl_operand *op, uint32_t k) {
-  const bool changed =
-      op->rank == 2 ? evaluate(op, &op->cursor->grid, 2) : evaluate(op, &op->cursor->grid, op->rank);
+  const bool changed = op->rank == 2 && !op->general ? evaluate(op, &op->cursor->grid, 2)
+                                                     : evaluate_any(op, &op->cursor->grid);
   const bool blocked = op->kind == PL_OPERAND_BLOCKED;
 
   if (c->status != PL_OK || (k > 0 && !changed))

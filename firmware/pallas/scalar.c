@@ -86,7 +86,7 @@ int32_t pl_read_element(const struct pl_view *v, const int32_t *index) {
 }
 
 /* f32 bits to bf16 bits, nearest even; NaN stays NaN. */
-static uint16_t to_bf16(uint32_t bits) {
+uint16_t pl_bf16_bits(uint32_t bits) {
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return 0x7fc0;
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
@@ -113,7 +113,7 @@ void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
       return;
   switch (v->dtype) {
   case PL_BF16:
-    mmio_write16(address, to_bf16((uint32_t)value));
+    mmio_write16(address, pl_bf16_bits((uint32_t)value));
     break;
   case PL_INT8:
   case PL_UINT8:

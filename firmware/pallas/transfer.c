@@ -1,113 +1,126 @@
 /* SPDX-License-Identifier: MIT */
 /* The copies of the pipeline: their constant words, their edges, and the ways that are not the hot one. */
-#include "internal.h"
+#include "pipeline.h"
 
-struct outer {
-  uint32_t count;
-  int32_t hbm_stride, chip_stride;
+struct level {
+  uint32_t count, valid;
+  uint32_t memory_stride, chip_stride;
 };
 
-static int32_t hbm_stride(const struct pl_operand *op, unsigned d) {
-  return (int32_t)(op->dim[d].stride / (uint32_t)op->dim[d].block);
+/*
+ * Rows and levels of a block, from the last dimension outwards. Elements that are neighbours on both sides
+ * make a row; dimensions that lie gapless behind one another on both sides become one, so that rows are
+ * long and three levels are enough. With `valid` only the last dimension makes the row: edges stay apart.
+ */
+static unsigned block_levels(const struct pl_operand *op, const int32_t *valid, struct level *level,
+                             uint32_t *row, uint32_t *valid_row) {
+  const uint32_t bytes = pl_dtype_bytes(op->dtype);
+  unsigned n = 0;
+
+  *row = *valid_row = bytes;
+  for (int d = op->rank - 1; d >= 0; d--) {
+    const struct pl_dim *dim = &op->dim[d];
+    const uint32_t here = valid != NULL ? (uint32_t)valid[d] : (uint32_t)dim->block;
+    const struct level l = {(uint32_t)dim->block, here, dim->memory, dim->chip};
+    if (l.count == 1) {
+      if (here == 0)
+        *valid_row = 0;
+    } else if (n == 0 && l.memory_stride == *row && l.chip_stride == *row &&
+               (valid == NULL || *row == bytes)) {
+      *row *= l.count;
+      *valid_row *= here;
+    } else if (valid == NULL && n > 0 && l.memory_stride == level[n - 1].memory_stride * level[n - 1].count &&
+               l.chip_stride == level[n - 1].chip_stride * level[n - 1].count) {
+      level[n - 1].count *= l.count;
+      level[n - 1].valid *= here;
+    } else {
+      level[n++] = l;
+    }
+  }
+  return n;
 }
 
-/*
- * The interior block: dimensions that lie gapless behind one another on both sides become one, so that
- * rows are long and three outer dimensions are enough.
- */
-pl_status pl_transfer_plan(struct pl_operand *op, const pl_array *array) {
+static void put_levels(struct pl_transfer *t, const struct level *level, unsigned n, bool valid_only) {
+  uint32_t count[3] = {1, 1, 1};
+
+  for (unsigned i = 0; i < 3; i++) {
+    if (i < n)
+      count[i] = valid_only ? level[i].valid : level[i].count;
+    t->memory_stride[i] = i < n ? level[i].memory_stride : 0;
+    t->chip_stride[i] = i < n ? level[i].chip_stride : 0;
+  }
+  t->count01 = count[0] | count[1] << TPU_DMA_COUNT01_COUNT1_SHIFT;
+  t->count2 = count[2];
+}
+
+pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space) {
   struct pl_transfer *t = &op->transfer;
-  struct outer outer[PL_MAX_RANK];
-  unsigned n = 0, plain = 0;
+  struct level level[PL_MAX_RANK];
+  uint32_t valid_row;
+  unsigned plain = 0;
   bool ragged = false;
 
-  (void)array;
-  t->row_bytes = pl_dtype_bytes(op->dtype) * (uint32_t)(op->rank > 0 ? op->dim[op->rank - 1].block : 1);
-  for (unsigned d = 0; d < op->rank; d++)
+  const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &valid_row);
+  for (unsigned d = 0; d < op->rank; d++) {
     ragged |= op->dim[d].full != op->dim[d].blocks;
-  for (int d = op->rank - 2; d >= 0; d--) {
-    struct outer o = {(uint32_t)op->dim[d].block, hbm_stride(op, (unsigned)d), op->view.stride[d]};
-    if (o.count == 1)
-      continue;
-    plain++;
-    if (n == 0 && o.hbm_stride == (int32_t)t->row_bytes && o.chip_stride == o.hbm_stride)
-      t->row_bytes *= o.count;
-    else if (n > 0 && o.hbm_stride == outer[n - 1].hbm_stride * (int32_t)outer[n - 1].count &&
-             o.chip_stride == outer[n - 1].chip_stride * (int32_t)outer[n - 1].count)
-      outer[n - 1].count *= o.count;
-    else
-      outer[n++] = o;
+    plain += op->dim[d].block > 1 && d + 1u < op->rank;
   }
   if (n > 3 || (ragged && plain > 3))
     return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
                            "a block of more than %d dimensions of more than one row", 3);
-  for (unsigned i = 0; i < 3; i++) {
-    if (i < n && outer[i].count > 0xffff)
+  for (unsigned i = 0; i < n; i++)
+    if (level[i].count > 0xffff)
       return pl_fail_operand(PL_ERROR_LIMIT, op, "a block with %u rows in one dimension; 65535 is the most",
-                             (unsigned)outer[i].count);
-    t->hbm_stride[i] = i < n ? outer[i].hbm_stride : 0;
-    t->chip_stride[i] = i < n ? outer[i].chip_stride : 0;
-  }
-  t->count01 = (n > 0 ? outer[0].count : 1) | (n > 1 ? outer[1].count : 1) << TPU_DMA_COUNT01_COUNT1_SHIFT;
-  t->count2 = n > 2 ? outer[2].count : 1;
-  const uint32_t chip = op->space == PL_VMEM ? TPU_SPACE_VMEM : TPU_SPACE_SMEM;
-  t->mode = op->output ? chip << TPU_DMA_MODE_SRC_SPACE_SHIFT | TPU_SPACE_HBM << TPU_DMA_MODE_DST_SPACE_SHIFT
-                       : TPU_SPACE_HBM << TPU_DMA_MODE_SRC_SPACE_SHIFT | chip << TPU_DMA_MODE_DST_SPACE_SHIFT;
+                             (unsigned)level[i].count);
+  put_levels(t, level, n, false);
+  t->memory = (uint8_t)(memory_space - PL_HBM + TPU_SPACE_HBM);
+  t->chip = (uint8_t)(op->space - PL_HBM + TPU_SPACE_HBM);
   return PL_OK;
 }
 
-static void stage_words(const struct pl_operand *op, const struct pl_transfer *t) {
-  uintptr_t base = op->queue->base;
-  const unsigned hbm = op->output ? TPU_DMA_DST_STRIDE(0) : TPU_DMA_SRC_STRIDE(0);
-  const unsigned chip = op->output ? TPU_DMA_SRC_STRIDE(0) : TPU_DMA_DST_STRIDE(0);
+/* to_chip: a fetch. */
+static void stage_words(const struct pl_queue *q, const struct pl_transfer *t, bool to_chip, uint32_t mode) {
+  const uintptr_t base = q->base;
+  const unsigned memory = to_chip ? TPU_DMA_SRC_STRIDE(0) : TPU_DMA_DST_STRIDE(0);
+  const unsigned chip = to_chip ? TPU_DMA_DST_STRIDE(0) : TPU_DMA_SRC_STRIDE(0);
+  const uint32_t src = to_chip ? t->memory : t->chip, dst = to_chip ? t->chip : t->memory;
 
-  tpu_queue_put(base, TPU_DMA_MODE, t->mode);
+  tpu_queue_put(base, TPU_DMA_MODE,
+                mode | src << TPU_DMA_MODE_SRC_SPACE_SHIFT | dst << TPU_DMA_MODE_DST_SPACE_SHIFT);
   tpu_queue_put(base, TPU_DMA_ROW_BYTES, t->row_bytes);
   tpu_queue_put(base, TPU_DMA_COUNT01, t->count01);
   tpu_queue_put(base, TPU_DMA_COUNT2, t->count2);
   for (unsigned i = 0; i < 3; i++) {
-    tpu_queue_put(base, hbm + 4 * i, (uint32_t)t->hbm_stride[i]);
-    tpu_queue_put(base, chip + 4 * i, (uint32_t)t->chip_stride[i]);
+    tpu_queue_put(base, memory + 4 * i, t->memory_stride[i]);
+    tpu_queue_put(base, chip + 4 * i, t->chip_stride[i]);
   }
 }
 
 /*
- * A block at the edge: an input copies the valid part and fills the rest with zero, an output writes
- * the valid part only.
+ * A block at the edge: a fetch copies the valid part and fills the rest, a write-back writes the valid
+ * part only.
  */
-static void stage_ragged(const struct pl_operand *op, const int32_t *index) {
-  struct pl_transfer t = {.mode = op->transfer.mode};
-  const uint32_t bytes = pl_dtype_bytes(op->dtype);
-  uint32_t count[3] = {1, 1, 1}, valid[3] = {1, 1, 1}, row = 0, valid_row = 0;
-  unsigned n = 0;
+static void stage_ragged(const struct pl_queue *q, const struct pl_operand *op, const int32_t *valid,
+                         bool to_chip) {
+  struct pl_transfer t = {.memory = op->transfer.memory, .chip = op->transfer.chip};
+  struct level level[PL_MAX_RANK];
+  uint32_t valid_row, part[3] = {1, 1, 1};
+  const bool fill = to_chip && !op->unfilled;
 
-  for (int d = op->rank - 1; d >= 0; d--) {
-    const struct pl_dim *dim = &op->dim[d];
-    int32_t left = dim->extent - index[d] * dim->block;
-    uint32_t here = (uint32_t)(left < dim->block ? left : dim->block);
-    if (d == op->rank - 1) {
-      row = (uint32_t)dim->block * bytes;
-      valid_row = here * bytes;
-    } else if (dim->block > 1) {
-      count[n] = (uint32_t)dim->block;
-      valid[n] = here;
-      t.hbm_stride[n] = hbm_stride(op, (unsigned)d);
-      t.chip_stride[n++] = op->view.stride[d];
-    }
+  const unsigned n = block_levels(op, valid, level, &t.row_bytes, &valid_row);
+  put_levels(&t, level, n, !fill);
+  if (!fill) {
+    t.row_bytes = valid_row;
+    stage_words(q, &t, to_chip, 0);
+    return;
   }
-  const uint32_t *counts = op->output ? valid : count;
-  t.row_bytes = op->output ? valid_row : row;
-  t.count01 = counts[0] | counts[1] << TPU_DMA_COUNT01_COUNT1_SHIFT;
-  t.count2 = counts[2];
-  if (!op->output) {
-    uintptr_t base = op->queue->base;
-    t.mode |= TPU_DMA_MODE_FILL_MASK;
-    tpu_queue_put(base, TPU_DMA_VALID_ROW, valid_row);
-    tpu_queue_put(base, TPU_DMA_VALID01, valid[0] | valid[1] << TPU_DMA_VALID01_COUNT1_SHIFT);
-    tpu_queue_put(base, TPU_DMA_VALID2, valid[2]);
-    tpu_queue_put(base, TPU_DMA_PATTERN, 0);
-  }
-  stage_words(op, &t);
+  for (unsigned i = 0; i < n; i++)
+    part[i] = level[i].valid;
+  tpu_queue_put(q->base, TPU_DMA_VALID_ROW, valid_row);
+  tpu_queue_put(q->base, TPU_DMA_VALID01, part[0] | part[1] << TPU_DMA_VALID01_COUNT1_SHIFT);
+  tpu_queue_put(q->base, TPU_DMA_VALID2, part[2]);
+  tpu_queue_put(q->base, TPU_DMA_PATTERN, op->pattern);
+  stage_words(q, &t, to_chip, TPU_DMA_MODE_FILL_MASK);
 }
 
 static bool one_bit(uint32_t mask) {
@@ -134,23 +147,21 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};
-  int32_t index[PL_MAX_RANK];
-  bool ragged = false;
+  int32_t valid[PL_MAX_RANK];
+  const bool ragged = pl_valid_part(op, valid), empty = ragged && pl_is_empty(op, valid);
 
-  for (unsigned d = 0; d < op->rank; d++) {
-    index[d] = op->dim[d].last;
-    ragged |= (uint32_t)index[d] >= op->dim[d].full;
-  }
+  if (empty && op->unfilled)
+    return true; /* nothing to move, nothing to fill */
   if (ragged)
-    stage_ragged(op, index);
+    stage_ragged(q, op, valid, true);
   else if (q->owner != op)
-    stage_words(op, &op->transfer);
+    stage_words(q, &op->transfer, true, 0);
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
   pl_write_deps(&deps, buffer, q->number);
   if (!pl_issue(c, q, &deps, 0, op->tag))
     return false;
-  op->tag++;
+  op->tag += !empty; /* a fill alone is no copy */
   pl_has_written(c, buffer, q);
   if (ragged)
     q->owner = NULL;
@@ -164,10 +175,12 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};
 
+  if (latch->ragged && pl_is_empty(op, latch->valid))
+    return true;
   if (latch->ragged)
-    stage_ragged(op, latch->index);
+    stage_ragged(q, op, latch->valid, false);
   else if (q->owner != op)
-    stage_words(op, &op->transfer);
+    stage_words(q, &op->transfer, false, 0);
   tpu_queue_put(q->base, TPU_DMA_SRC, buffer->address);
   tpu_queue_put(q->base, TPU_DMA_DST, latch->address);
   pl_read_deps(&deps, buffer, q->number);

@@ -39,6 +39,7 @@ void suite_random(void);
 void suite_dot(void);
 void suite_vector(void);
 void suite_async(void);
+void suite_spec(void);
 void suite_errors(void);
 void suite_resident(void);
 void suite_views(void);

@@ -91,7 +91,7 @@ typedef struct tpu_model_config {
                                 its checked build also stalls inner handshakes */
   uint32_t stall_seed;
   uint32_t timing;           /* tpu_timing */
-  uint32_t detect_races;     /* func: 1 = report unordered conflicting accesses (not built yet: TPU_ENOTSUP) */
+  uint32_t detect_races;     /* func: 1 = log unordered conflicting accesses as UNPREDICTABLE */
   uint32_t trace_records;    /* capacity of the trace buffer in records, 0 = no trace */
   const char *wave_path;     /* rtl, waveform build: FST file, or NULL */
   uint64_t wave_from, wave_to; /* cycle window of the waveform */

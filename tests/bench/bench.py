@@ -40,8 +40,9 @@ BARS = {
     "digits.accuracy": (">=", 96.0),
     "rtl.khz": (">=", 500.0),
     "qemu_rtl.relative": (">=", 85.0),
-    "func.gmacs_bf16": (">=", 3.0),
-    "func.gmacs_int8": (">=", 3.0),
+    "func.gmacs_bf16": (">=", 5.0),
+    "func.gmacs_int8": (">=", 5.0),
+    "func.gmacs_matmul_512": (">=", 5.0),
 }
 FUNC_CYCLE_ERROR = 10.0
 HOST_UNITS = {"kHz", "GMAC/s", "s", "% of bare"}

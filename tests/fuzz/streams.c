@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * streams MODEL_A MODEL_B [--count N] [--seed S] [--config NAME] [--timing-a T] [--timing-b T]
- *         [--queues dma,mxu,vpu,sync] [--break WHAT] [--forget-waits] [--print]
+ *         [--queues dma,mxu,vpu,sync] [--break WHAT] [--forget-waits] [--races] [--print]
  *
  * Runs the streams of seeds S .. S+N-1 on both models and compares what must be equal bit for bit: memories,
  * semaphores, error registers, counters of completed work, what the scalar core read, and the order of
  * starts, ends and signals of each queue. A failure names the seed; `--seed S --count 1 --print` shows its
  * stream.
  * --break spoils one result of model B on purpose, --forget-waits makes streams with races: the comparison
- * must then fail.
+ * must then fail. --races turns race detection on (functional model): there must be no report, and with
+ * --forget-waits, where the results are then not compared, some.
  */
 #include "stream.h"
 
@@ -22,7 +23,7 @@ struct arguments {
   unsigned count;
   uint32_t kinds;
   const char *spoil;
-  bool print, forget;
+  bool print, forget, races;
 };
 
 /* ---- comparison -------------------------------------------------------------------------------------------
@@ -106,6 +107,7 @@ static void open_model(struct host *h, const struct arguments *a, int which) {
   c.timing = a->timing[which];
   c.seed = (uint32_t)a->seed;
   c.trace_records = 8192;
+  c.detect_races = a->races;
   if (!host_open(h, a->model[which], &c, error, sizeof error)) {
     printf("FAIL streams: %s: %s\n", a->model[which], error);
     exit(EXIT_FAILURE);
@@ -136,6 +138,18 @@ static bool unfinished(struct host *h, const char *model, const struct stream *s
   return true;
 }
 
+/* Race reports of both models; a model tells the same ones to nobody twice. */
+static unsigned count_reports(struct host *h, bool show) {
+  unsigned n = 0;
+  for (int i = 0; i < 2; i++) {
+    n += h[i].log_lines[TPU_LOG_UNPREDICTABLE];
+    if (show && h[i].log_lines[TPU_LOG_UNPREDICTABLE] > 0)
+      printf("%s", h[i].log);
+    host_clear_log(&h[i]);
+  }
+  return n;
+}
+
 static bool compare_stream(struct host *h, const struct arguments *a, const struct tpu_config *config,
                            uint64_t seed, uint64_t *cycles) {
   static struct stream s;
@@ -144,6 +158,7 @@ static bool compare_stream(struct host *h, const struct arguments *a, const stru
   if (a->print)
     print_stream(&s);
   bool bad = false;
+  count_reports(h, false);
   for (int i = 0; i < 2; i++) {
     run_stream(&h[i], config, &s, &o[i]);
     bad |= unfinished(&h[i], a->model[i], &s, &o[i]);
@@ -151,7 +166,15 @@ static bool compare_stream(struct host *h, const struct arguments *a, const stru
   }
   if (a->spoil && !spoil(&o[1], a->spoil))
     printf("  --break %s: there is no such result\n", a->spoil);
-  bad |= outcomes_differ(config, &o[0], &o[1]);
+  bad |= !(a->races && a->forget) && outcomes_differ(config, &o[0], &o[1]);
+  unsigned reports = count_reports(h, !a->forget);
+  if (a->races && a->forget && reports == 0) {
+    printf("  no race is reported\n");
+    bad = true;
+  } else if (reports > 0 && !a->forget) {
+    printf("  %u races are reported and there are none\n", reports);
+    bad = true;
+  }
   if (bad)
     printf("FAIL stream of seed %llu (%u steps)\n", (unsigned long long)seed, s.steps);
   return !bad;
@@ -190,6 +213,10 @@ static bool parse(struct arguments *a, int argc, char **argv) {
       a->print = true;
       continue;
     }
+    if (strcmp(argv[i], "--races") == 0) {
+      a->races = true;
+      continue;
+    }
     if (strcmp(argv[i], "--forget-waits") == 0) {
       a->forget = true;
       continue;
@@ -224,7 +251,7 @@ int main(int argc, char **argv) {
     fprintf(stderr,
             "usage: %s MODEL_A MODEL_B [--count N] [--seed S] [--config NAME] [--timing-a T] [--timing-b T]\n"
             "       [--queues dma,mxu,vpu,sync] [--break hbm|vmem|smem|acc|sem|error|counter|read|order]\n"
-            "       [--print]\n",
+            "       [--forget-waits] [--races] [--print]\n",
             argv[0]);
     return EXIT_FAILURE;
   }

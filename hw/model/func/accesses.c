@@ -3,8 +3,8 @@
  * The one place that knows which memory a command reads and writes.
  *
  * DMA and MXU tell all their ranges from the descriptor; a vector program finds its own while it runs, and
- * run_vpu() in engines.c hands the same callback to it. Today the ranges serve the check for a DMA command
- * that overwrites its own source; a race detector needs nothing more.
+ * run_vpu() in engines.c hands a callback of the same kind to it. The ranges serve the race detector (which
+ * takes DMA's strides from the descriptor) and the check for a DMA command that overwrites its own source.
  */
 #include "model.h"
 

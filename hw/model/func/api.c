@@ -51,6 +51,8 @@ static void power_on(struct tpu_model *m) {
   memset(&m->delta, 0, sizeof m->delta);
   m->event_count = 0;
   m->ring_head = m->ring_count = 0;
+  if (m->race)
+    func_race_init(m->race);
 }
 
 static tpu_status api_reset(tpu_model *m, tpu_reset_kind kind) {
@@ -106,8 +108,8 @@ static tpu_status check_config(const tpu_model_config *c, const struct tpu_model
   if (c->hbm_latency > TPU_REG_HBM_LATENCY_CYCLES_MASK)
     return refuse(error, size, TPU_EINVAL, "hbm_latency %u; at most %u", c->hbm_latency,
                   TPU_REG_HBM_LATENCY_CYCLES_MASK);
-  if (c->detect_races)
-    return refuse(error, size, TPU_ENOTSUP, "the functional model cannot detect races yet");
+  if (c->detect_races > 1)
+    return refuse(error, size, TPU_EINVAL, "detect_races %u; 0 or 1", c->detect_races);
   if (c->stall_percent)
     return refuse(error, size, TPU_ENOTSUP, "random stalls belong to the RTL model (try timing 'random')");
   if (c->wave_path)
@@ -123,17 +125,20 @@ static void api_destroy(tpu_model *m) {
   free(m->memory.acc);
   free(m->program);
   free(m->ring);
+  free(m->race);
   free(m);
 }
 
-static bool allocate(struct tpu_model *m) {
+static bool allocate(struct tpu_model *m, bool races) {
   const struct tpu_config *c = m->config;
   m->memory.vmem = malloc(c->vmem_bytes);
   m->memory.smem = malloc(c->smem_bytes);
   m->memory.acc = malloc(acc_words(c) * sizeof *m->memory.acc);
   m->program = malloc(c->vpu_program * sizeof *m->program);
   m->ring = m->ring_size ? malloc(m->ring_size * sizeof *m->ring) : NULL;
-  return m->memory.vmem && m->memory.smem && m->memory.acc && m->program && (m->ring || !m->ring_size);
+  m->race = races ? malloc(func_race_bytes()) : NULL;
+  return m->memory.vmem && m->memory.smem && m->memory.acc && m->program && (m->ring || !m->ring_size) &&
+         (m->race || !races);
 }
 
 static tpu_status api_create(const tpu_model_config *config, const tpu_model_host *host, tpu_model **model,
@@ -156,7 +161,7 @@ static tpu_status api_create(const tpu_model_config *config, const tpu_model_hos
   m->reset_latency = c.hbm_latency ? c.hbm_latency : 100;
   m->ring_size = c.trace_records;
   m->trace_on = c.trace_records > 0;
-  if (!allocate(m)) {
+  if (!allocate(m, c.detect_races)) {
     api_destroy(m);
     return refuse(error, error_size, TPU_ENOMEM, "no memory for the functional model's memories");
   }
@@ -192,7 +197,7 @@ static bool api_irq(const tpu_model *m) {
 
 struct save_header {
   uint32_t magic, abi_hash, header_bytes, state_bytes;
-  uint32_t config, timing, seed, records;
+  uint32_t config, timing, seed, races, records;
 };
 
 #define SAVE_MAGIC 0x46535054u /* TPSF */
@@ -209,12 +214,13 @@ static size_t visit(struct tpu_model *m, uint8_t *buffer, bool save) {
       {m->memory.smem, c->smem_bytes},
       {m->memory.acc, acc_words(c) * sizeof *m->memory.acc},
       {m->program, c->vpu_program * sizeof *m->program},
+      {m->race, m->race ? func_race_bytes() : 0},
   };
   size_t used = 0;
   for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-    if (buffer && save)
+    if (buffer && save && part[i].bytes > 0)
       memcpy(buffer + used, part[i].data, part[i].bytes);
-    else if (buffer)
+    else if (buffer && part[i].bytes > 0)
       memcpy(part[i].data, buffer + used, part[i].bytes);
     used += part[i].bytes;
   }
@@ -229,6 +235,7 @@ static struct save_header header(const struct tpu_model *m) {
                               .config = m->config->config,
                               .timing = m->timing,
                               .seed = m->seed,
+                              .races = m->race != NULL,
                               .records = m->ring_count};
 }
 

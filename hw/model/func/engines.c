@@ -147,14 +147,17 @@ void func_engine_front(struct tpu_model *m, uint32_t queue) {
 /* Runs the vector program; true when it ended, with its counts and fault in *f. */
 static bool run_vpu(struct tpu_model *m, struct flying *f, uint64_t budget) {
   struct vpu *v = &m->state.vpu;
+  tpu_access_fn *access = m->race ? func_race_vector_access : NULL;
   if (!v->running)
-    tpu_vpu_start(&v->machine, m->config, &m->memory, f->command.args, NULL, NULL);
+    tpu_vpu_start(&v->machine, m->config, &m->memory, f->command.args, access, m->race);
   v->running = true;
   if (v->machine.status == TPU_VPU_RUNNING)
-    tpu_vpu_run(&v->machine, m->config, &m->memory, m->program, budget, NULL, NULL);
+    tpu_vpu_run(&v->machine, m->config, &m->memory, m->program, budget, access, m->race);
   if (v->machine.status == TPU_VPU_RUNNING)
     return false;
   v->running = false;
+  if (m->race)
+    func_race_vector_end(m);
   f->fault = v->machine.fault;
   if (v->machine.status == TPU_VPU_DONE)
     f->fault.code = TPU_ERROR_NONE;

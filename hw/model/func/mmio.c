@@ -85,10 +85,14 @@ static bool control_read(struct tpu_model *m, struct access *a) {
   case TPU_REG_STATUS:
     func_late_any(m);
     a->value = func_status(m);
+    if (m->race)
+      func_race_status(m, a->value);
     return true;
   case TPU_REG_INTR_STATE:
     func_late_any(m);
     a->value = func_intr_state(m);
+    if (m->race)
+      func_race_intr_state(m, a->value);
     return true;
   case TPU_REG_INTR_ENABLE:
     a->value = s->intr_enable;
@@ -166,6 +170,8 @@ static bool control_write(struct tpu_model *m, struct access *a) {
     return true;
   case TPU_REG_TRACE_MARK:
     s->trace_mark = a->value;
+    if (m->race)
+      func_race_mark(m, a->value);
     func_event(m, TPU_EVENT_MARK, TPU_QUEUE_SCALAR, a->value, 0);
     return true;
   case TPU_REG_SCRATCH:
@@ -256,6 +262,8 @@ static bool memory_access(struct tpu_model *m, struct access *a, unsigned size) 
   if (address >= bytes)
     return reject(m, TPU_ERROR_RANGE, space << 8, address);
   a->cycles = a->write ? TIME_WRITE : TIME_READ_MEMORY;
+  if (m->race)
+    func_race_window(m, space, address, size, a->write);
   for (unsigned i = 0; i < size; i++) { /* little-endian on any host */
     if (a->write)
       memory[address + i] = (uint8_t)(a->value >> (8 * i));

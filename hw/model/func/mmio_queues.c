@@ -27,6 +27,8 @@ static bool sem_mode_access(struct tpu_model *m, struct access *a, uint32_t half
     return false;
   m->state.sem_ticket &= ~(UINT64_C(0xffffffff) << (32 * half));
   m->state.sem_ticket |= (uint64_t)a->value << (32 * half);
+  for (uint32_t i = 0; m->race && i < 32; i++)
+    func_race_sem_set(m, 32 * half + i, m->state.sem[32 * half + i]);
   return true;
 }
 
@@ -41,6 +43,8 @@ bool func_sem_access(struct tpu_model *m, struct access *a) {
   if (!a->write) {
     if (there)
       func_late_semaphore(m, sem);
+    if (there && m->race)
+      func_race_sem_read(m, sem);
     a->value = there ? m->state.sem[sem] : 0;
     return true;
   }
@@ -50,6 +54,8 @@ bool func_sem_access(struct tpu_model *m, struct access *a) {
       return false;
     if (there)
       m->state.sem[sem] = a->value;
+    if (there && m->race)
+      func_race_sem_set(m, sem, a->value);
     return true;
   }
   if (!there)

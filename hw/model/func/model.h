@@ -200,6 +200,8 @@ struct tpu_model {
   tpu_trace_record events[CYCLE_EVENTS]; /* of the cycle being run */
   uint32_t event_count;
 
+  struct race *race; /* the race detector, plain data like struct state; NULL: off */
+
   tpu_trace_record *ring;
   uint32_t ring_size, ring_head, ring_count;
   bool trace_on;
@@ -293,6 +295,33 @@ void func_accesses(const struct tpu_model *m, uint32_t queue, const struct flyin
                    void *opaque);
 /* A started DMA command would overwrite some of its own source, as far as a bounded search finds. */
 bool func_dma_overlaps(const struct tpu_model *m, const struct flying *f);
+
+/* ---- race.c, race_sem.c: called if m->race is there --------------------------------------------------------
+ */
+
+size_t func_race_bytes(void);
+void func_race_init(struct race *race);
+void func_race_abort(struct tpu_model *m);
+/* A command was queued; starts, before its waits take anything; its ranges are known (DMA and MXU). */
+void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *command);
+void func_race_start(struct tpu_model *m, uint32_t queue, const struct command *command);
+void func_race_ranges(struct tpu_model *m, uint32_t queue, const struct flying *f);
+/* The running vector program: a tpu_access_fn whose opaque is the detector; and its end. */
+void func_race_vector_access(void *race, const struct tpu_access *access);
+void func_race_vector_end(struct tpu_model *m);
+/* The oldest started command of a queue is complete; then its signals. */
+void func_race_complete(struct tpu_model *m, uint32_t queue, bool interrupts);
+void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t agent);
+/* The scalar core: accesses to a memory window, and registers from which it learns. */
+void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, unsigned size, bool write);
+void func_race_status(struct tpu_model *m, uint32_t status);
+void func_race_intr_state(struct tpu_model *m, uint32_t value);
+void func_race_sem_read(struct tpu_model *m, uint32_t sem);
+void func_race_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount);
+void func_race_sem_set(struct tpu_model *m, uint32_t sem, uint32_t value);
+void func_race_mark(struct tpu_model *m, uint32_t value);
+/* INTR_STATE.blocked is set. */
+void func_race_blocked(struct tpu_model *m);
 
 /* ---- mmio.c -----------------------------------------------------------------------------------------------
  */

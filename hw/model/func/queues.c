@@ -42,6 +42,8 @@ void func_sem_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_
   d->add[sem] += amount;
   d->touched |= UINT64_C(1) << sem;
   d->wakes |= UINT64_C(1) << sem;
+  if (m->race)
+    func_race_signal(m, sem, amount, queue);
   uint32_t shown = amount < 0xffffff ? (uint32_t)amount : 0xffffff;
   func_event(m, TPU_EVENT_SIGNAL, queue, tag, sem | shown << 8);
 }
@@ -67,8 +69,11 @@ static bool waits_for(const struct command *c, uint64_t sems) {
 void func_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount) {
   if (amount > available(m, sem))
     func_error(m, TPU_ERROR_SEM_UNDERFLOW, TPU_QUEUE_SCALAR, 0, sem, available(m, sem));
-  else
+  else {
+    if (m->race)
+      func_race_sem_take(m, sem, amount);
     take(m, sem, amount);
+  }
   m->delta.wakes |= UINT64_C(1) << sem;
 }
 
@@ -165,7 +170,10 @@ void func_go(struct tpu_model *m, uint32_t queue, uint32_t tag) {
     func_late_queue(m, queue);
     func_error(m, TPU_ERROR_QUEUE_FULL, queue, tag, 0, 0);
   } else {
-    q->slot[(q->head + q->count++) % MAX_DEPTH] = staged_command(stage, tag);
+    struct command *c = &q->slot[(q->head + q->count++) % MAX_DEPTH];
+    *c = staged_command(stage, tag);
+    if (m->race)
+      func_race_go(m, queue, c);
     func_event(m, TPU_EVENT_GO, queue, tag, 0);
     if (q->count == 1)
       func_look(m, queue, m->state.cycle + TIME_GO);
@@ -186,6 +194,8 @@ void func_look(struct tpu_model *m, uint32_t queue, uint64_t at) {
 static void start(struct tpu_model *m, uint32_t queue) {
   struct queue *q = &m->state.queue[queue];
   const struct command *c = &q->slot[q->head];
+  if (m->race)
+    func_race_start(m, queue, c);
   for (uint32_t i = 0; i < WAITS; i++) {
     uint32_t sem = wait_sem(c->waits, i);
     if (wait_enabled(c->waits, i) && wait_consumes(c->waits, i) && !func_is_ticket(m, sem))
@@ -201,6 +211,8 @@ static void start(struct tpu_model *m, uint32_t queue) {
   q->waiting = false;
   func_event(m, TPU_EVENT_START, queue, f->command.tag, 0);
   func_engine_start(m, queue, f);
+  if (m->race)
+    func_race_ranges(m, queue, f);
   func_look(m, queue, m->state.cycle + TIME_NEXT_HEAD);
 }
 
@@ -245,6 +257,8 @@ void func_complete(struct tpu_model *m, uint32_t queue) {
   struct flying *f = func_front(q);
   const struct command *c = &f->command;
   bool dma = queue < CHANNELS;
+  if (m->race)
+    func_race_complete(m, queue, c->signals & TPU_Q_SIGNALS_IRQ_MASK);
   for (uint32_t i = 0; i < SIGNALS; i++) {
     uint32_t bits = c->signals >> (8 * i);
     if (!(bits & TPU_Q_SIGNALS_EN0_MASK))

@@ -94,6 +94,8 @@ void func_abort(struct tpu_model *m, bool reset_registers) {
   s->vpu.running = false;
   memset(&s->mxu, 0, sizeof s->mxu);
   memset(s->sem, 0, sizeof s->sem);
+  if (m->race)
+    func_race_abort(m);
   memset(&s->error, 0, sizeof s->error);
   s->intr_state = 0;
   if (reset_registers)
@@ -106,8 +108,11 @@ void func_abort(struct tpu_model *m, bool reset_registers) {
 static void update_lines(struct tpu_model *m) {
   struct state *s = &m->state;
   bool blocked = func_blocked(m);
-  if (blocked && !s->blocked)
+  if (blocked && !s->blocked) {
     s->intr_state |= TPU_REG_INTR_STATE_BLOCKED_MASK;
+    if (m->race)
+      func_race_blocked(m);
+  }
   s->blocked = blocked;
   s->irq = (func_intr_state(m) & s->intr_enable) != 0;
 }

@@ -54,5 +54,6 @@ void test_dma(void);
 void test_errors(void);
 void test_life(void);
 void test_hang(void);
+void test_race(void);
 
 #endif

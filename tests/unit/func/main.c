@@ -88,7 +88,7 @@ static const struct {
     {"registers", test_registers}, {"semaphores", test_semaphores},
     {"queues", test_queues},       {"dma", test_dma},
     {"errors", test_errors},       {"life", test_life},
-    {"hang", test_hang},
+    {"hang", test_hang},           {"race", test_race},
 };
 #define GROUPS (sizeof groups / sizeof groups[0])
 

@@ -36,6 +36,7 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     c->body_used[space] = plan->used[space];
   c->body_used[PL_SEMAPHORE] = plan->semaphores;
+  c->fenced = false;
   c->head.inputs = plan->inputs;
   c->head.outputs = plan->outputs;
   c->head.scratches = plan->scratches;

@@ -257,6 +257,8 @@ void pl_wait(const pl_copy_handle *copy) {
 
   if (!use_handle(c, copy, "pl_wait") || copy->bytes == 0 || !take(c, (int)copy->semaphore, copy->bytes))
     return;
+  c->fenced = true;
+  c->fence = c->queue[TPU_QUEUE_SYNC].issued;
   for (unsigned i = 0; i < TPU_QUEUE_SYNC; i++) {
     struct pl_queue *q = &c->queue[i];
     q->fenced = true;

@@ -280,6 +280,8 @@ struct pl_context {
   tpu_counters counters;
   tpu_params params;
   bool ready;
+  bool fenced; /* the scalar core's next access to a memory waits for SYNC ticket `fence`: pl_wait() */
+  uint32_t fence;
   bool aged; /* plans may hold tickets that are too old */
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */

@@ -48,7 +48,17 @@ static int32_t read_at(const struct pl_view *v, uintptr_t address) {
   }
 }
 
+/* What follows a pl_wait() is held back until it succeeds: also the scalar core's own accesses. */
+static bool pass_fence(struct pl_context *c) {
+  if (!c->fenced)
+    return true;
+  c->fenced = false;
+  return pl_wait_ticket(c, TPU_QUEUE_SYNC, c->fence);
+}
+
 static bool written(struct pl_context *c, const struct pl_view *v) {
+  if (!pass_fence(c))
+    return false;
   return v->buffer->writer == PL_NOBODY || pl_wait_ticket(c, v->buffer->writer, v->buffer->write_ticket);
 }
 
@@ -105,7 +115,7 @@ void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
     return;
   }
   const uintptr_t address = element(v, index, n, "pl_put");
-  if (address == 0)
+  if (address == 0 || !pass_fence(c))
     return;
   pl_write_deps(&deps, v->buffer, TPU_QUEUE_SCALAR);
   for (uint32_t r = 0; r < PL_QUEUES; r++)

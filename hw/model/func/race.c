@@ -53,6 +53,11 @@ static void check(struct tpu_model *m, uint32_t agent, const struct race_command
 /* ---- commands of queues -----------------------------------------------------------------------------------
  */
 
+/* bits: of one wait. */
+static bool consumes(const struct tpu_model *m, uint32_t bits) {
+  return (bits & TPU_Q_WAITS_CONSUME0_MASK) && !func_is_ticket(m, bits & TPU_Q_WAITS_SEM0_MASK);
+}
+
 void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *command) {
   struct race *r = m->race;
   struct race_agent *g = &r->agent[queue];
@@ -69,6 +74,11 @@ void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *com
     if (bits & TPU_Q_SIGNALS_EN0_MASK)
       r->sem[bits & TPU_Q_SIGNALS_SEM0_MASK].agents |= 1u << queue;
   }
+  for (uint32_t i = 0; i < WAITS; i++) {
+    uint32_t bits = command->waits >> (8 * i), sem = bits & TPU_Q_WAITS_SEM0_MASK;
+    if ((bits & TPU_Q_WAITS_EN0_MASK) && consumes(m, bits) && command->wait_amount[i] != 0)
+      race_consumer(m, sem, queue, command->tag);
+  }
 }
 
 void func_race_start(struct tpu_model *m, uint32_t queue, const struct command *command) {
@@ -83,8 +93,8 @@ void func_race_start(struct tpu_model *m, uint32_t queue, const struct command *
     if (!(bits & TPU_Q_WAITS_EN0_MASK))
       continue;
     race_acquire(m, sem, command->wait_amount[i], c->order, &c->clock);
-    if ((bits & TPU_Q_WAITS_CONSUME0_MASK) && !func_is_ticket(m, sem))
-      race_consume(m, sem, command->wait_amount[i], queue, command->tag);
+    if (consumes(m, bits))
+      m->race->sem[sem].consumed += command->wait_amount[i];
   }
   if (queue >= CHANNELS)
     c->clock.at[queue] = g->started - 1;
@@ -221,7 +231,9 @@ void func_race_sem_read(struct tpu_model *m, uint32_t sem) {
 
 void func_race_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount) {
   race_acquire(m, sem, amount, m->race->orders, scalar_clock(m->race));
-  race_consume(m, sem, amount, RACE_SCALAR, 0);
+  m->race->sem[sem].consumed += amount;
+  if (amount != 0)
+    race_consumer(m, sem, RACE_SCALAR, 0);
 }
 
 void func_race_sem_set(struct tpu_model *m, uint32_t sem, uint32_t value) {

@@ -133,7 +133,8 @@ void race_acquire(struct tpu_model *m, uint32_t sem, uint32_t amount, uint64_t o
                   struct race_clock *clock);
 /* The scalar core reads the value. */
 void race_acquire_value(struct tpu_model *m, uint32_t sem, struct race_clock *clock);
-void race_consume(struct tpu_model *m, uint32_t sem, uint32_t amount, uint32_t agent, uint32_t tag);
+/* An agent takes or will take from a COUNT semaphore: reported if it is another one than before. */
+void race_consumer(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag);
 void race_sem_reset(struct tpu_model *m, uint32_t sem, uint32_t value);
 /* Another kernel begins: semaphores may get other consumers. */
 void race_forget_consumers(struct race *r);

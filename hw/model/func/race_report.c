@@ -75,8 +75,11 @@ void race_report(struct tpu_model *m, uint32_t agent, const struct race_command 
   say(m, line);
 }
 
-static const char *consumer_name(uint32_t agent) {
-  return agent == RACE_SCALAR ? "the scalar core" : tpu_queue_name(agent);
+static void add_consumer(struct text *t, uint32_t agent, uint32_t tag) {
+  if (agent == RACE_SCALAR)
+    text_add(t, "the scalar core");
+  else
+    text_add(t, "%s tag 0x%08x", tpu_queue_name(agent), tag);
 }
 
 void race_report_consumers(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag) {
@@ -85,9 +88,9 @@ void race_report_consumers(struct tpu_model *m, uint32_t sem, uint32_t agent, ui
   const struct race_sem *s = &m->race->sem[sem];
   if (!begin(m, &t))
     return;
-  text_add(&t,
-           "%s tag 0x%08x takes from COUNT semaphore %u, from which %s tag 0x%08x has taken in the same kernel; "
-           "only one queue, or the scalar core, may",
-           consumer_name(agent), tag, sem, consumer_name(s->consumer - 1), s->consumer_tag);
+  add_consumer(&t, agent, tag);
+  text_add(&t, " takes from COUNT semaphore %u, from which ", sem);
+  add_consumer(&t, s->consumer - 1, s->consumer_tag);
+  text_add(&t, " takes in the same kernel; only one queue, or the scalar core, may");
   say(m, line);
 }

@@ -118,11 +118,8 @@ void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32
   from->sum += amount;
 }
 
-void race_consume(struct tpu_model *m, uint32_t sem, uint32_t amount, uint32_t agent, uint32_t tag) {
+void race_consumer(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag) {
   struct race_sem *s = &m->race->sem[sem];
-  s->consumed += amount;
-  if (amount == 0)
-    return;
   if (s->consumer != 0 && s->consumer != agent + 1)
     race_report_consumers(m, sem, agent, tag);
   s->consumer = agent + 1;

@@ -52,13 +52,45 @@ static void stolen_body(void) {
   pl_semaphore_wait(one, 1);
 }
 
+/* Races: what is between the start of a copy and its wait is not ordered. */
+static void destination_body(void) {
+  copy_body();
+  if (pl_program_id(0) != 2)
+    return;
+  pl_copy_handle copy = pl_async_copy(pl_input(0), pl_scratch(0), pl_at(pl_scratch(1), PL_DS(0, 1)));
+  pl_add(pl_output(0), pl_scratch(0), pl_scratch(0));
+  pl_wait(&copy);
+  copy_body();
+}
+
+static void source_body(void) {
+  copy_body();
+  if (pl_program_id(0) != 1)
+    return;
+  pl_fill(pl_scratch(0), 0);
+  pl_copy_handle copy = pl_async_copy(pl_scratch(0), pl_output(1), pl_at(pl_scratch(1), PL_DS(0, 1)));
+  pl_fill(pl_scratch(0), 1);
+  pl_wait(&copy);
+}
+
+static void value_body(void) {
+  copy_body();
+  if (pl_program_id(0) != 3)
+    return;
+  pl_copy_handle copy = pl_async_copy(pl_input(0), pl_scratch(0), pl_at(pl_scratch(1), PL_DS(1, 1)));
+  (void)pl_get(pl_scratch(0), 4, 5);
+  pl_wait(&copy);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*body)(void);
   } zoo[] = {{"good", copy_body},   {"in_flight", in_flight_body}, {"left", left_body},
-             {"never", never_body}, {"trap", trap_body},           {"stolen", stolen_body}};
-  const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)), o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32));
+             {"never", never_body}, {"trap", trap_body},           {"stolen", stolen_body},
+             {"source", source_body}, {"value", value_body},       {"destination", destination_body}};
+  const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)), o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32)),
+                 y = pl_hbm_array(131072, PL_F32, PL_SHAPE(16, 32));
   int status = BOOT_EXIT_USAGE;
 
   for (unsigned i = 0; i < sizeof zoo / sizeof zoo[0]; i++) {
@@ -68,18 +100,18 @@ int main(int argc, char **argv) {
                               .body = zoo[i].body,
                               .grid = PL_GRID(4),
                               .in = {PL_BLOCK(row_map, 16, 32)},
-                              .out = {PL_BLOCK(row_map, 16, 32)},
+                              .out = {PL_BLOCK(row_map, 16, 32), PL_IN_HBM},
                               .scratch = {PL_VMEM(PL_F32, 16, 32), PL_SEMAPHORES(2)}};
     pl_kernel good = kernel;
     good.name = "good";
     good.body = copy_body;
     status = BOOT_EXIT_OK;
-    if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
+    if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o, y)) != PL_OK) {
       printf("%s\n", pl_error_message());
       status = BOOT_EXIT_KERNEL;
     }
     /* Whatever it was, the device can be used. */
-    if (pl_call(&good, PL_ARGS(x), PL_RESULTS(o)) == PL_OK &&
+    if (pl_call(&good, PL_ARGS(x), PL_RESULTS(o, y)) == PL_OK &&
         memcmp(pl_hbm_pointer(&x), pl_hbm_pointer(&o), pl_array_bytes(&x)) == 0)
       printf("the next call works\n");
   }

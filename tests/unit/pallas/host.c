@@ -18,6 +18,7 @@ static uint8_t *hbm;
 static struct check_random random_cycles;
 static uint32_t access_cycles;
 static unsigned logged;
+static char log_text[8192]; /* the first lines since host_logged() */
 static uint32_t instructions;
 static tpu_trace_record *trace;
 static uint32_t trace_count, trace_capacity;
@@ -41,6 +42,8 @@ static int mem_write(void *opaque, uint64_t address, const void *data, size_t n)
 static void log_line(void *opaque, tpu_log_class cls, const char *text) {
   static const char *const names[] = {"GUEST_ERROR", "UNPREDICTABLE", "UNIMPLEMENTED", "MODEL_BUG"};
   (void)opaque;
+  const size_t used = logged == 0 ? 0 : strlen(log_text);
+  snprintf(log_text + used, sizeof log_text - used, "%s: %s\n", names[cls], text);
   logged++;
   if (getenv("HOST_LOG") != NULL)
     fprintf(stderr, "%s: %s\n", names[cls], text);
@@ -83,6 +86,7 @@ void host_open(const struct host_options *options) {
       .config = options->config,
       .seed = options->seed,
       .timing = timing_of(options->timing),
+      .detect_races = host_detects_races(),
       .trace_records = options->trace_records != 0 ? 4096 : 0,
   };
   if (api->create(&config, &host, &model, error, sizeof error) != TPU_OK)
@@ -121,6 +125,14 @@ unsigned host_logged(void) {
   unsigned n = logged;
   logged = 0;
   return n;
+}
+
+bool host_detects_races(void) {
+  return strcmp(api->name, "func") == 0;
+}
+
+const char *host_log(void) {
+  return log_text;
 }
 
 static void take_trace(void) {

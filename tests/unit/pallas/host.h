@@ -25,8 +25,13 @@ uint8_t *host_hbm(void);
 uint64_t host_cycle(void);
 /* Reads back what the program wrote, past the windows. memory: TPU_SPACE_*. */
 void host_peek(unsigned memory, uint32_t address, void *data, uint32_t n);
-/* Lines that the model logged (guest errors and the like) since the last call. */
+/*
+ * Lines that the model logged (guest errors, races and the like) since the last call, and their text. The
+ * functional model detects races.
+ */
 unsigned host_logged(void);
+const char *host_log(void);
+bool host_detects_races(void);
 /* Trace records so far; the array belongs to the host. */
 const void *host_trace(uint32_t *count);
 

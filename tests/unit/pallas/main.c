@@ -119,7 +119,8 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } suites[] = {{"copy", suite_copy},     {"spec", suite_spec},         {"random", suite_random},
                 {"dot", suite_dot},       {"vector", suite_vector},     {"async", suite_async},
-                {"errors", suite_errors}, {"resident", suite_resident}, {"views", suite_views}};
+                {"errors", suite_errors}, {"resident", suite_resident}, {"views", suite_views},
+                {"race", suite_race}};
   struct host_options options = {
       .library = "build/lib/libtpu_func.so", .config = "sim16", .seed = 1, .access_cycles = 4};
   const char *only = NULL;

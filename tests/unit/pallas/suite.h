@@ -43,5 +43,6 @@ void suite_spec(void);
 void suite_errors(void);
 void suite_resident(void);
 void suite_views(void);
+void suite_race(void);
 
 #endif

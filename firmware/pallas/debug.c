@@ -76,6 +76,21 @@ void pl_debug_print(const char *format, ...) {
 
 /* ---- values ---- */
 
+/* digits x 10^ten as 123, 1.23, 0.0123 or 1.23e20. */
+static void write_digits(const char *sign, uint32_t digits, int ten) {
+  char text[12];
+  const int n = snprintf(text, sizeof text, "%u", (unsigned)digits), point = n + ten;
+
+  if (point > 7 || point < -3)
+    write_text(n > 1 ? "%s%c.%se%d" : "%s%c%se%d", sign, text[0], text + 1, point - 1);
+  else if (point <= 0)
+    write_text("%s0.%.*s%s", sign, -point, "000", text);
+  else if (point < n)
+    write_text("%s%.*s.%s", sign, point, text, text + point);
+  else
+    write_text("%s%s%.*s", sign, text, point - n, "000000");
+}
+
 /* Six significant digits of f32 bits, without the floats of printf. */
 static void write_float(uint32_t bits) {
   const char *sign = bits >> 31 ? "-" : "";
@@ -114,23 +129,16 @@ static void write_float(uint32_t bits) {
     m /= 10;
     ten++;
   }
-  m = m >= 1000000 ? (ten++, (m + 5) / 10) : m;
-  while (m % 10 == 0 && m != 0) {
-    m /= 10;
+  uint32_t digits = (uint32_t)m;
+  if (digits >= 1000000) {
+    digits = (digits + 5) / 10;
     ten++;
   }
-  if (ten >= 0 && ten <= 3 && m < 1000000) {
-    for (; ten > 0; ten--)
-      m *= 10;
-    write_text("%s%u", sign, (unsigned)m);
-  } else if (ten < 0 && ten >= -7) {
-    uint32_t power = 1;
-    for (int i = 0; i < -ten; i++)
-      power *= 10;
-    write_text("%s%u.%0*u", sign, (unsigned)(m / power), -ten, (unsigned)(m % power));
-  } else {
-    write_text("%s%ue%d", sign, (unsigned)m, ten);
+  while (digits % 10 == 0) {
+    digits /= 10;
+    ten++;
   }
+  write_digits(sign, digits, ten);
 }
 
 static void write_element(unsigned dtype, int32_t value) {

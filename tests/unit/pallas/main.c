@@ -2,7 +2,7 @@
 /*
  * The kernel runtime on the host, against a model library: one process a device.
  *
- *   test_pallas [library=PATH] [config=NAME] [timing=NAME] [seed=N] [access=N] [cases=N]
+ *   test_pallas [library=PATH] [config=NAME] [timing=NAME] [seed=N] [access=N] [cases=N] [debug=N]
  */
 #include "suite.h"
 
@@ -120,10 +120,15 @@ int main(int argc, char **argv) {
   } suites[] = {{"copy", suite_copy},     {"spec", suite_spec},         {"random", suite_random},
                 {"dot", suite_dot},       {"vector", suite_vector},     {"async", suite_async},
                 {"errors", suite_errors}, {"resident", suite_resident}, {"views", suite_views},
+                {"scoped", suite_scoped}, {"copies", suite_copies},     {"debug", suite_debug},
                 {"race", suite_race}};
-  struct host_options options = {
-      .library = "build/lib/libtpu_func.so", .config = "sim16", .seed = 1, .access_cycles = 4};
+  struct host_options options = {.library = "build/lib/libtpu_func.so",
+                                 .config = "sim16",
+                                 .seed = 1,
+                                 .access_cycles = 4,
+                                 .trace_records = 1 << 16};
   const char *only = NULL;
+  int debug = -1;
 
   suite.cases = 200;
   for (int i = 1; i < argc; i++) {
@@ -141,6 +146,8 @@ int main(int argc, char **argv) {
       options.access_cycles = number(value);
     else if (n == 5 && !strncmp(argv[i], "cases", n))
       suite.cases = number(value);
+    else if (n == 5 && !strncmp(argv[i], "debug", n))
+      debug = (int)number(value);
     else if (n == 4 && !strncmp(argv[i], "only", n))
       only = value;
     else {
@@ -155,6 +162,8 @@ int main(int argc, char **argv) {
     }
   suite.random.state = options.seed;
   host_open(&options);
+  if (debug >= 0)
+    pl_debug_set((unsigned)debug);
   for (unsigned i = 0; i < sizeof suites / sizeof suites[0]; i++)
     if (only == NULL || strcmp(only, suites[i].name) == 0) {
       suites[i].run();

@@ -44,5 +44,8 @@ void suite_errors(void);
 void suite_resident(void);
 void suite_views(void);
 void suite_race(void);
+void suite_scoped(void);
+void suite_copies(void);
+void suite_debug(void);
 
 #endif

@@ -15,11 +15,14 @@ struct item {
 };
 
 static uint32_t items(const struct pl_plan *plan) {
-  return plan->inputs + plan->outputs + plan->scratches;
+  return plan->prefetches + plan->inputs + plan->outputs + plan->scratches;
 }
 
 static struct item item_of(const struct pl_plan *plan, uint32_t i) {
-  const uint32_t operands = plan->inputs + plan->outputs;
+  const uint32_t operands = plan->inputs + plan->outputs, p = plan->prefetches;
+  if (i < p)
+    return (struct item){&plan->prefetch[i].view, plan->prefetch[i].slot_bytes, 1};
+  i -= p;
   if (i < operands) {
     const struct pl_operand *op = &plan->operand[i];
     return (struct item){&op->view, op->kind == PL_OPERAND_BLOCKED ? op->slot_bytes : 0, op->buffers};
@@ -161,6 +164,9 @@ pl_status pl_plan_layout(struct pl_plan *plan) {
       return fail_budget(plan, space, want, room);
     spare[space] = room - (uint32_t)want;
   }
+  for (uint32_t i = 0; i < plan->prefetches; i++)
+    if (make_operand(&plan->prefetch[i], &plan->used[PL_SMEM]) != PL_OK)
+      return pl_context.status;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
     uint32_t none = 0;

@@ -3,29 +3,40 @@
 #include "internal.h"
 
 static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays results) {
-  for (uint32_t i = 0; i < args.count; i++)
+  for (uint32_t i = 0; i < plan->prefetches; i++)
+    if (pl_operand_bind(&plan->prefetch[i], &args.array[i]) != PL_OK)
+      return pl_context.status;
+  args.array += plan->prefetches;
+  for (uint32_t i = 0; i < plan->inputs; i++)
     if (pl_operand_bind(&plan->operand[i], &args.array[i]) != PL_OK)
       return pl_context.status;
   for (uint32_t i = 0; i < results.count; i++)
-    if (pl_operand_bind(&plan->operand[args.count + i], &results.array[i]) != PL_OK)
+    if (pl_operand_bind(&plan->operand[plan->inputs + i], &results.array[i]) != PL_OK)
       return pl_context.status;
   return PL_OK;
 }
 
+static pl_status fail_overlap(const struct pl_operand *out, const struct pl_operand *other) {
+  char name[24];
+  return pl_fail_operand(PL_ERROR_ARGUMENT, out, "shares HBM from 0x%x on with %s; that would be an alias",
+                         (unsigned)(out->base > other->base ? out->base : other->base),
+                         pl_view_name(&other->view, name));
+}
+
+static inline bool overlap(const struct pl_operand *a, const struct pl_operand *b) {
+  return a->base < b->base + b->hbm_bytes && b->base < a->base + a->hbm_bytes;
+}
+
 /* An output that shares memory with another operand would race with it. */
 static pl_status check_overlap(const struct pl_plan *plan) {
-  const uint32_t operands = plan->inputs + plan->outputs;
-  for (uint32_t o = plan->inputs; o < operands; o++) {
-    const struct pl_operand *out = &plan->operand[o];
-    const uint32_t bytes = out->hbm_bytes;
-    for (uint32_t i = 0; i < o; i++) {
-      const struct pl_operand *other = &plan->operand[i];
-      if (out->base < other->base + other->hbm_bytes && other->base < out->base + bytes)
-        return pl_fail_operand(PL_ERROR_ARGUMENT, out,
-                               "shares HBM from 0x%x on with %s %u; that would be an alias",
-                               (unsigned)(out->base > other->base ? out->base : other->base),
-                               other->output ? "output" : "input", (unsigned)other->number);
-    }
+  const struct pl_operand *const end = plan->operand + plan->inputs + plan->outputs;
+  for (const struct pl_operand *out = plan->operand + plan->inputs; out != end; out++) {
+    for (const struct pl_operand *other = plan->operand; other != out; other++)
+      if (PL_UNLIKELY(overlap(out, other)))
+        return fail_overlap(out, other);
+    for (uint32_t i = 0; i < plan->prefetches; i++)
+      if (overlap(out, &plan->prefetch[i]))
+        return fail_overlap(out, &plan->prefetch[i]);
   }
   return PL_OK;
 }
@@ -46,6 +57,9 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
     c->head.output[i] = &plan->operand[plan->inputs + i].view;
   for (uint32_t i = 0; i < plan->scratches; i++)
     c->head.scratch[i] = &plan->scratch[i].view;
+  c->head.prefetches = plan->prefetches;
+  for (uint32_t i = 0; i < plan->prefetches; i++)
+    c->head.prefetch[i] = &plan->prefetch[i].view;
 }
 
 static void leave(struct pl_context *c) {
@@ -54,10 +68,12 @@ static void leave(struct pl_context *c) {
     plan->operand[i].view.generation = 0; /* refs end with the call */
   for (uint32_t i = 0; plan != NULL && i < plan->scratches; i++)
     plan->scratch[i].view.generation = 0;
+  for (uint32_t i = 0; plan != NULL && i < plan->prefetches; i++)
+    plan->prefetch[i].view.generation = 0;
   c->in_body = false;
   c->plan = NULL;
   c->kernel = NULL;
-  c->head.inputs = c->head.outputs = c->head.scratches = 0;
+  c->head.inputs = c->head.outputs = c->head.scratches = c->head.prefetches = 0;
   c->head.grid.rank = 0;
 }
 

@@ -89,7 +89,9 @@ static const char *tag_kind(uint32_t tag) {
                                       "dot into operand",
                                       "vector operation on operand",
                                       "copy of operand",
-                                      "sync"};
+                                      "sync",
+                                      "copy of prefetch",
+                                      "load of output"};
   return tag >> 28 < sizeof kinds / sizeof kinds[0] ? kinds[tag >> 28] : "";
 }
 

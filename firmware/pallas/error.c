@@ -47,7 +47,7 @@ void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
 }
 
 const char *pl_view_name(const struct pl_view *view, char text[24]) {
-  static const char *const kinds[] = {"input", "output", "scratch", "scoped item"};
+  static const char *const kinds[] = {"input", "output", "scratch", "scoped item", "prefetch"};
   snprintf(text, 24, "%s %u", kinds[view->kind], (unsigned)view->index);
   return text;
 }
@@ -136,7 +136,8 @@ pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const c
   if (c->status == PL_OK) {
     va_list args;
     begin();
-    pl_message_add("%s %u: ", op->output ? "output" : "input", (unsigned)op->number);
+    char name[24];
+    pl_message_add("%s: ", pl_view_name(&op->view, name));
     va_start(args, format);
     add(format, args);
     va_end(args);

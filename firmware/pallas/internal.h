@@ -53,6 +53,8 @@ enum pl_tag_kind {
   PL_TAG_VECTOR = 4,
   PL_TAG_COPY = 5,
   PL_TAG_SYNC = 6,
+  PL_TAG_PREFETCH = 7, /* as a fetch, of a scalar prefetch argument */
+  PL_TAG_LOAD = 8,     /* as a fetch, of an output's block */
 };
 #define PL_TAG(kind, operand) ((uint32_t)(kind) << 28 | (uint32_t)(operand) << 24)
 #define PL_TAG_NUMBER         0xffffffu
@@ -102,7 +104,7 @@ struct pl_view {
   struct pl_vector_record *vector; /* likewise of the last vector operation */
 };
 
-enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED };
+enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED, PL_VIEW_PREFETCH };
 
 /* A dot whose shapes were checked, and what it keeps staged. */
 struct pl_dot_record {
@@ -217,6 +219,7 @@ struct pl_operand {
   bool output, pending; /* pending: followed, and the next step has another block */
   bool general;         /* has dimensions of other kinds than BLOCKED and SQUEEZED */
   bool unfilled;        /* PL_FILL_UNSPECIFIED */
+  bool empty;           /* a scalar prefetch argument without elements */
   uint32_t pattern;     /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
   struct pl_group group;
@@ -242,8 +245,9 @@ struct pl_scratch {
 struct pl_plan {
   struct pl_plan *next;
   const uint32_t *key;
-  uint32_t inputs, outputs, scratches;
-  struct pl_operand *operand; /* inputs, then outputs */
+  uint32_t inputs, outputs, scratches, prefetches;
+  struct pl_operand *operand;  /* inputs, then outputs */
+  struct pl_operand *prefetch; /* scalar prefetch arguments: whole arrays that never move */
   struct pl_scratch *scratch;
   struct pl_cursor *cursor;
   uint32_t cursors;
@@ -275,6 +279,7 @@ struct pl_context {
   struct pl_plan *plan; /* running, or NULL */
   const pl_kernel *kernel;
   bool in_body;
+  bool in_prologue; /* maps run, which may read scalar prefetch arguments */
   tpu_ctrl ctrl;
   tpu_sem sem;
   tpu_counters counters;
@@ -427,6 +432,8 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
 void *pl_arena_take(uint32_t bytes);
 /* What the operand is, from its spec and array; no memory yet. */
 pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array);
+/* A scalar prefetch argument: its number and view.kind are set. */
+pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array);
 /* Connects an operand to the array of this call. */
 pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array);
 /* Gives every operand and scratch its memory, or fails with the table of what was wanted. */

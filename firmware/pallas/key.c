@@ -50,16 +50,27 @@ static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs
   return true;
 }
 
+static uint32_t counts_of(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
+  return kernel->num_scalar_prefetch << 24 | args.count << 16 | results.count;
+}
+
 bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   uint32_t scratches = 0;
 
-  if (!same(key, &kernel->body, BODY_WORDS) || key[BODY_WORDS] != (args.count << 16 | results.count))
+  if (!same(key, &kernel->body, BODY_WORDS) || key[BODY_WORDS] != counts_of(kernel, args, results))
     return false;
   key += BODY_WORDS + 1;
   if (!same(key, &kernel->grid, GRID_WORDS) ||
       !same(key + GRID_WORDS, kernel->dimension_semantics, SEMANTICS_WORDS))
     return false;
   key += GRID_WORDS + SEMANTICS_WORDS;
+  if (PL_UNLIKELY(kernel->num_scalar_prefetch != 0)) {
+    for (uint32_t i = 0; i < kernel->num_scalar_prefetch; i++, key += ARRAY_WORDS)
+      if (!same(key, (const uint32_t *)&args.array[i] + 1, ARRAY_WORDS))
+        return false;
+    args.array += kernel->num_scalar_prefetch;
+    args.count -= kernel->num_scalar_prefetch;
+  }
   if (!same_operands(&key, kernel->in, args) || !same_operands(&key, kernel->out, results))
     return false;
   const uint32_t expected = *key++;
@@ -87,14 +98,16 @@ static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *co
 }
 
 uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
-  const uint32_t counts = args.count << 16 | results.count;
+  const uint32_t counts = counts_of(kernel, args, results), prefetches = kernel->num_scalar_prefetch;
   uint32_t count = 0, scratches = 0;
 
   put(key, &count, &kernel->body, BODY_WORDS);
   put(key, &count, &counts, 1);
   put(key, &count, &kernel->grid, GRID_WORDS);
   put(key, &count, kernel->dimension_semantics, SEMANTICS_WORDS);
-  put_operands(key, &count, kernel->in, args);
+  for (uint32_t i = 0; i < prefetches; i++)
+    put(key, &count, (const uint32_t *)&args.array[i] + 1, ARRAY_WORDS);
+  put_operands(key, &count, kernel->in, (pl_arrays){args.array + prefetches, args.count - prefetches});
   put_operands(key, &count, kernel->out, results);
   while (scratches < PL_MAX_SCRATCH && kernel->scratch[scratches] != NULL)
     scratches++;

@@ -35,7 +35,7 @@ static pl_status check_array(const struct pl_operand *op, const pl_array *array)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "an array of rank %u (PL_MAX_RANK is %d), dtype %u",
                            (unsigned)array->rank, PL_MAX_RANK, (unsigned)array->dtype);
   for (unsigned d = 0; d < array->rank; d++)
-    if (array->shape[d] <= 0)
+    if (array->shape[d] < (op->view.kind == PL_VIEW_PREFETCH ? 0 : 1))
       return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array's dimension %u has extent %d", d,
                              (int)array->shape[d]);
   return PL_OK;
@@ -152,9 +152,7 @@ static pl_status plan_view(struct pl_operand *op, const pl_array *array) {
 
   v->space = op->space;
   v->dtype = array->dtype;
-  v->index = (uint8_t)op->number;
-  v->kind = op->output ? PL_VIEW_OUTPUT : PL_VIEW_INPUT;
-  v->flags = op->output ? 0 : PL_VIEW_READ_ONLY;
+  v->flags = v->kind == PL_VIEW_INPUT ? PL_VIEW_READ_ONLY : 0;
   v->dot = &pl_no_dot;
   for (unsigned d = 0; d < op->rank; d++)
     if (op->dim[d].kind != PL_SQUEEZED)
@@ -236,6 +234,8 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
 
   op->group.readers = 0;
   op->wait_queue = PL_NOBODY;
+  op->view.index = (uint8_t)op->number;
+  op->view.kind = op->output ? PL_VIEW_OUTPUT : PL_VIEW_INPUT;
   if (check_array(op, array) != PL_OK || (spec != NULL && check_supported(op, spec) != PL_OK) ||
       choose_kind(op, spec, array) != PL_OK)
     return pl_context.status;
@@ -288,6 +288,34 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   return pl_transfer_plan(op, array->space);
 }
 
+pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array) {
+  op->wait_queue = PL_NOBODY;
+  op->view.index = (uint8_t)op->number;
+  op->view.kind = PL_VIEW_PREFETCH;
+  if (check_array(op, array) != PL_OK)
+    return pl_context.status;
+  if (array->space < PL_HBM || array->space > PL_SMEM)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "the array is in %s; HBM, VMEM or SMEM is needed",
+                           pl_space_name(array->space));
+  op->kind = PL_OPERAND_BLOCKED;
+  op->space = PL_SMEM;
+  op->rank = array->rank;
+  op->dtype = array->dtype;
+  op->buffers = 1;
+  bool empty = false;
+  for (unsigned d = 0; d < op->rank; d++) {
+    empty = empty || array->shape[d] == 0;
+    op->dim[d].block = array->shape[d];
+    if (!empty && plan_dimension(op, d, NULL, array) != PL_OK)
+      return pl_context.status;
+  }
+  if (plan_view(op, array) != PL_OK)
+    return pl_context.status;
+  op->empty = empty;
+  op->hbm_bytes = array->space == PL_HBM && !empty ? pl_array_bytes(array) : 0;
+  return empty ? PL_OK : pl_transfer_plan(op, array->space);
+}
+
 pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
   op->base = array->address;
   if (array->space == PL_HBM) {
@@ -301,10 +329,14 @@ pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
     }
     return PL_OK;
   }
+  if (op->empty)
+    return PL_OK;
   struct pl_buffer *buffer = pl_resident_buffer(array);
   if (buffer == NULL)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %s is not one of pl_alloc()",
                            (unsigned)array->address, pl_space_name(array->space));
+  if (op->kind == PL_OPERAND_BLOCKED)
+    return PL_OK; /* a prefetch argument, which is copied */
   op->view.buffer = buffer;
   op->base = array->address - buffer->address;
   op->view.offset = op->base;

@@ -195,10 +195,11 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0;
   if (PL_UNLIKELY(poison))
     pl_poison_scratch(c, plan);
+  c->in_prologue = true;
   pl_prologue(c, plan);
-  if (c->status != PL_OK)
-    return;
-  begin_step(c, plan, 0, ++c->generation);
+  if (c->status == PL_OK)
+    begin_step(c, plan, 0, ++c->generation);
+  c->in_prologue = false;
   if (PL_UNLIKELY(poison))
     pl_poison_outputs(c, plan, 0);
   if (c->status != PL_OK)

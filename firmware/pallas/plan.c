@@ -114,6 +114,10 @@ static pl_status plan_movement(struct pl_plan *plan) {
   plan->cursor = pl_arena_take(operands * (uint32_t)sizeof *plan->cursor);
   if (plan->cursor == NULL)
     return c->status;
+  for (uint32_t i = 0; i < plan->prefetches; i++) {
+    plan->prefetch[i].queue = &c->queue[PL_INPUT_QUEUES - 1];
+    plan->prefetch[i].tag = PL_TAG(PL_TAG_PREFETCH, i);
+  }
   plan->plain = true;
   for (uint32_t i = 0; i < operands; i++) {
     struct pl_operand *op = &plan->operand[i];
@@ -152,15 +156,23 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
     return c->status;
   while (plan->scratches < PL_MAX_SCRATCH && kernel->scratch[plan->scratches] != NULL)
     plan->scratches++;
-  plan->inputs = args.count;
+  plan->prefetches = kernel->num_scalar_prefetch;
+  plan->inputs = args.count - plan->prefetches;
   plan->outputs = results.count;
-  plan->operand = pl_arena_take((args.count + results.count) * (uint32_t)sizeof *plan->operand);
+  plan->operand = pl_arena_take((plan->inputs + plan->outputs) * (uint32_t)sizeof *plan->operand);
+  plan->prefetch = pl_arena_take(plan->prefetches * (uint32_t)sizeof *plan->prefetch);
   plan->scratch = pl_arena_take(plan->scratches * (uint32_t)sizeof *plan->scratch);
   words = pl_arena_take(key_words * 4);
-  if (plan->operand == NULL || plan->scratch == NULL || words == NULL)
+  if (plan->operand == NULL || plan->prefetch == NULL || plan->scratch == NULL || words == NULL)
     return c->status;
   pl_key_write(words, kernel, args, results);
   plan->key = words;
+  for (uint32_t i = 0; i < plan->prefetches; i++) {
+    plan->prefetch[i].number = i;
+    if (pl_prefetch_plan(&plan->prefetch[i], &args.array[i]) != PL_OK)
+      return c->status;
+  }
+  args = (pl_arrays){args.array + plan->prefetches, plan->inputs};
   for (uint32_t i = 0; i < args.count + results.count; i++) {
     struct pl_operand *op = &plan->operand[i];
     op->output = i >= args.count;
@@ -180,8 +192,13 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
 static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   if (kernel->body == NULL)
     return pl_fail(PL_ERROR_ARGUMENT, "there is no body");
-  if (kernel->num_scalar_prefetch != 0)
-    return pl_fail(PL_ERROR_UNSUPPORTED, "num_scalar_prefetch is not in this version");
+  if (kernel->num_scalar_prefetch > PL_MAX_PREFETCH)
+    return pl_fail(PL_ERROR_LIMIT, "%u scalar prefetch arguments; PL_MAX_PREFETCH is %d",
+                   (unsigned)kernel->num_scalar_prefetch, PL_MAX_PREFETCH);
+  if (kernel->num_scalar_prefetch > args.count)
+    return pl_fail(PL_ERROR_ARGUMENT, "%u scalar prefetch arguments, and only %u arguments",
+                   (unsigned)kernel->num_scalar_prefetch, (unsigned)args.count);
+  args.count -= kernel->num_scalar_prefetch;
   if (kernel->grid.rank > PL_MAX_GRID)
     return pl_fail(PL_ERROR_LIMIT, "a grid of rank %u; PL_MAX_GRID is %d", (unsigned)kernel->grid.rank,
                    PL_MAX_GRID);

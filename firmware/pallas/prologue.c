@@ -2,35 +2,43 @@
 /* What comes before step 0: a clean start, blocks that never change, and the first look ahead. */
 #include "pipeline.h"
 
-/* Blocks that never change: fetched once, before everything else. */
+/* The map of an operand with one block must say so. */
+static void check_constant(struct pl_operand *op, const pl_grid *origin) {
+  op->map(origin, op->index);
+  for (unsigned d = 0; d < op->rank; d++)
+    if (op->index[d].start != 0)
+      pl_fail_block_index(op, origin);
+}
+
+/* Blocks that never change: fetched once, before everything else. Maps may read the first ones. */
 static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
-  for (uint32_t i = 0; i < plan->inputs; i++) {
+  for (uint32_t i = 0; i < plan->prefetches; i++)
+    if (!plan->prefetch[i].empty)
+      fetch(c, &plan->prefetch[i], 0);
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
-    if (op->kind == PL_OPERAND_BLOCKED && !op->moves)
+    if (op->moves)
+      continue;
+    if (op->map != NULL)
+      check_constant(op, &plan->grid);
+    if (op->kind == PL_OPERAND_BLOCKED && !op->output)
       fetch(c, op, 0);
   }
 }
 
-/* Block 0 of an operand, whose map (if any) must say so if it is the only one. */
-static void first_block(struct pl_operand *op, const pl_grid *origin) {
+static void first_block(struct pl_operand *op) {
   op->address = op->base;
   for (unsigned d = 0; d < op->rank; d++) {
     op->index[d].start = 0;
     op->dim[d].last = 0;
     op->dim[d].size = 0;
   }
-  if (op->map != NULL && !op->moves) {
-    op->map(origin, op->index);
-    for (unsigned d = 0; d < op->rank; d++)
-      if (op->index[d].start != 0)
-        pl_fail_block_index(op, origin);
-  }
 }
 
 /* Tickets of earlier calls need no reset: they are reached, and waiting for them costs nothing. */
-static void reset_operand(struct pl_operand *op, const pl_grid *origin) {
+static void reset_operand(struct pl_operand *op) {
   op->tag &= ~PL_TAG_NUMBER;
-  first_block(op, origin);
+  first_block(op);
   if (op->kind != PL_OPERAND_BLOCKED)
     return;
   op->view.buffer = op->fill = op->buffer;
@@ -59,11 +67,15 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
     plan->cursor[i].left = plan->steps;
   }
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
-    reset_operand(&plan->operand[i], &plan->grid);
+    reset_operand(&plan->operand[i]);
     plan->operand[i].view.generation = generation;
   }
   for (uint32_t i = 0; i < plan->scratches; i++)
     plan->scratch[i].view.generation = generation;
+  for (uint32_t i = 0; i < plan->prefetches; i++) {
+    reset_operand(&plan->prefetch[i]);
+    plan->prefetch[i].view.generation = generation;
+  }
   for (uint32_t i = PL_FIRST_SEMAPHORE; i < PL_FIRST_SEMAPHORE + plan->semaphores; i++) {
     c->semaphore[i].started = c->semaphore[i].waited = 0;
     c->semaphore[i].queue = PL_NOBODY;

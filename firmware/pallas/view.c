@@ -23,12 +23,12 @@ struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
   char name[24];
   if (c->status != PL_OK)
     return NULL;
-  if (!c->in_body) {
-    pl_fail(PL_ERROR_REF, "an operation outside a kernel body");
-    return NULL;
-  }
   if (ref.view == NULL || ref.view == &pl_nothing) {
     pl_fail(PL_ERROR_REF, "an operation on no ref");
+    return NULL;
+  }
+  if (!c->in_body && !(c->in_prologue && ref.view->kind == PL_VIEW_PREFETCH)) {
+    pl_fail(PL_ERROR_REF, "an operation outside a kernel body");
     return NULL;
   }
   if ((ref.view->flags & PL_VIEW_POOLED) &&

@@ -40,6 +40,8 @@ void suite_dot(void);
 void suite_vector(void);
 void suite_async(void);
 void suite_spec(void);
+void suite_prefetch(void);
+void suite_partition(void);
 void suite_errors(void);
 void suite_resident(void);
 void suite_views(void);

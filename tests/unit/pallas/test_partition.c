@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* How cores share a grid: the rule, and for any grid that parts are contiguous, even and all of it. */
+#include "suite.h"
+
+enum { A = PL_ARBITRARY, P = PL_PARALLEL, C = PL_CORE_PARALLEL, D = PL_DYN_FLAG };
+
+static void test_rule(void) {
+  static const struct {
+    const char *name;
+    pl_grid_spec grid;
+    uint8_t semantics[4];
+    uint32_t cores, core;
+    pl_core_part want;
+  } cases[] = {
+      {"one core", PL_GRID(7, 8), {P, P}, 1, 0, {-1, 0, 0}},
+      {"first static divisible", PL_GRID(6, 8, 4), {P, P, P}, 4, 1, {1, 2, 2}},
+      {"ARBITRARY is not a candidate", PL_GRID(8, 6), {A, P}, 2, 1, {1, 3, 3}},
+      {"a divisible one before run-time ones", PL_GRID(D | 4, 8), {P, P}, 2, 0, {1, 0, 4}},
+      {"the only one is a run-time one", PL_GRID(D | 7, 8), {P, A}, 2, 0, {0, 0, 4}},
+      {"its second part", PL_GRID(D | 7, 8), {P, A}, 2, 1, {0, 4, 3}},
+      {"largest static, not the run-time one", PL_GRID(D | 100, 5), {P, P}, 2, 1, {1, 3, 2}},
+      {"largest static", PL_GRID(5, 9, 7), {P, P, P}, 4, 0, {1, 0, 3}},
+      {"largest static, a later core", PL_GRID(5, 9, 7), {P, P, P}, 4, 3, {1, 7, 2}},
+      {"the first of equals", PL_GRID(9, 9), {P, P}, 2, 0, {0, 0, 5}},
+      {"a core without steps", PL_GRID(3), {P}, 4, 3, {0, 3, 0}},
+      {"run-time extent 0", PL_GRID(D | 0), {P}, 4, 2, {0, 0, 0}},
+      {"CORE_PARALLEL before all", PL_GRID(8, 3), {P, C}, 2, 1, {1, 2, 1}},
+  };
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pl_core_part part;
+    const pl_status status =
+        pl_partition_grid(&cases[i].grid, cases[i].semantics, cases[i].cores, cases[i].core, &part);
+    check(status == PL_OK && part.dimension == cases[i].want.dimension &&
+              (part.dimension < 0 ||
+               (part.offset == cases[i].want.offset && part.extent == cases[i].want.extent)),
+          "partition: %s (dimension %d, %d + %d)%s", cases[i].name, (int)part.dimension, (int)part.offset,
+          (int)part.extent, status == PL_OK ? "" : pl_error_message());
+  }
+}
+
+static void test_errors(void) {
+  static const uint8_t none[4] = {A, A}, both[4] = {P, P}, twice[4] = {C, C};
+  const pl_grid_spec grid = PL_GRID(4, 5), dynamic = PL_GRID(D | 4, D | 4);
+  pl_core_part part;
+  suite_fails(pl_partition_grid(&grid, none, 2, 0, &part), PL_ERROR_SPEC, "partition: nothing to share",
+              "2 cores, and no PARALLEL dimension that they could share", NULL);
+  suite_fails(
+      pl_partition_grid(&dynamic, both, 2, 0, &part), PL_ERROR_SPEC, "partition: several run-time ones",
+      "2 run-time PARALLEL dimensions and no static one that 2 cores divide: mark the one that cores share "
+      "with CORE_PARALLEL",
+      NULL);
+  suite_fails(pl_partition_grid(&grid, twice, 2, 0, &part), PL_ERROR_SPEC, "partition: two for the cores",
+              "grid dimensions 0 and 1 are both CORE_PARALLEL; cores share one", NULL);
+  suite_fails(pl_partition_grid(&grid, both, 2, 2, &part), PL_ERROR_ARGUMENT, "partition: no such core",
+              "core 2 of 2", NULL);
+}
+
+static void test_cover(void) {
+  uint32_t bad = 0;
+  for (unsigned i = 0; i < 20000; i++) {
+    pl_grid_spec grid = {.rank = (uint8_t)(1 + check_random_below(&suite.random, 3))};
+    uint8_t semantics[PL_MAX_GRID] = {0};
+    const uint32_t cores = 2 + check_random_below(&suite.random, 15);
+    for (unsigned d = 0; d < grid.rank; d++) {
+      grid.extent[d] = 1 + (int32_t)check_random_below(&suite.random, 40);
+      semantics[d] = (uint8_t)(check_random_below(&suite.random, 3) != 0);
+    }
+    int32_t next = 0, dimension = -1, least = 1 << 30, most = 0;
+    for (uint32_t core = 0; core < cores; core++) {
+      pl_core_part part;
+      if (pl_partition_grid(&grid, semantics, cores, core, &part) != PL_OK) {
+        bad += semantics[0] || semantics[1] || semantics[2];
+        break;
+      }
+      bad += core > 0 && (part.dimension != dimension || part.extent > least);
+      bad += part.offset != next || semantics[part.dimension] != PL_PARALLEL;
+      dimension = part.dimension;
+      next += part.extent;
+      least = part.extent < least ? part.extent : least;
+      most = part.extent > most ? part.extent : most;
+      bad += core + 1 == cores && (next != grid.extent[dimension] || most - least > 1);
+    }
+  }
+  check(bad == 0, "partition: 20000 grids: contiguous, even, complete, long parts first (%u wrong)", bad);
+}
+
+void suite_partition(void) {
+  test_rule();
+  test_errors();
+  test_cover();
+}

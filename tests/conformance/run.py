@@ -189,6 +189,7 @@ def main():
     parser.add_argument("--platform", default="func")
     parser.add_argument("--control", action="store_true")
     parser.add_argument("--extra", action="append", default=[], help="an option for peplos-run")
+    parser.add_argument("--waiting", action="store_true", help="also cases that wait for a feature of the runtime")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     options.damage = ""
@@ -198,7 +199,8 @@ def main():
     failed, ran = 0, 0
     for program in sorted({case["program"] for case in cases.values()}):
         chosen = [c for c in cases.values() if c["program"] == program and
-                  (not options.words or any(word in c["name"] for word in options.words))]
+                  (not options.words or any(word in c["name"] for word in options.words)) and
+                  (options.waiting or "waits" not in c)]
         for case, wrong, text in run_program(program, chosen, options) if chosen else ():
             ran += 1
             name = f"conformance {options.platform}: {case['name']}"

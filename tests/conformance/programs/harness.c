@@ -104,7 +104,7 @@ bool case_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
     return false;
   pl_get_stats(&stats);
   printf("COPIES");
-  for (unsigned i = 0; i < args.count + results.count; i++)
+  for (unsigned i = 0; i < args.count - kernel->num_scalar_prefetch + results.count; i++)
     printf(" %u", (unsigned)stats.copies[i]);
   printf("\n");
   return true;

@@ -47,9 +47,9 @@ class Recorder:
     def __init__(self):
         self.buffers, self.copies = [], []
 
-    def counts(self, n_in, n_out):
-        """Copies out of the first n_in buffers, then copies into the next n_out."""
-        ids = self.buffers[:n_in + n_out]
+    def counts(self, n_in, n_out, skip=0):
+        """Copies out of the first n_in buffers behind those to skip, then copies into the next n_out."""
+        ids = self.buffers[skip:skip + n_in + n_out]
         return [sum(src == i for src, _ in self.copies) for i in ids[:n_in]] + \
                [sum(dst == i for _, dst in self.copies) for i in ids[n_in:]]
 
@@ -129,7 +129,7 @@ class Twin:
                 results[mode] = [np.asarray(r) for r in RUN[mode](problem)]
             no_race(mode)
             if mode == "emit":
-                self.copies.append(recorder.counts(len(args), len(shapes)))
+                self.copies.append(recorder.counts(len(args), len(shapes), len(prefetch)))
         first, *others = results
         for other in others:
             for i, (a, b) in enumerate(zip(results[first], results[other])):

@@ -99,7 +99,7 @@ def grid_dynamic_zero(t):
                               in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), ANY], out_specs=ANY, interpret=tpu())
         with recording() as recorder:
             o = call(jnp.zeros((1,), jnp.int32), t.x)
-        copies.append(recorder.counts(1, 1))
+        copies.append(recorder.counts(1, 1, 1))
     t.copies += copies
     t.output("o", o, rest=np.zeros(o.shape, bool))
 

@@ -34,6 +34,12 @@ ifneq ($(filter-out $(BARE_GOALS),$(MAKECMDGOALS)),)
 include build/env.mk
 endif
 
+ifneq ($(filter wave,$(MAKECMDGOALS)),)
+ifeq ($(and $(FROM),$(TO)),)
+$(error make wave needs FROM=cycle and TO=cycle, for instance FROM=20000 TO=22000)
+endif
+endif
+
 include $(sort $(filter-out build/%,$(wildcard */Makefile.inc */*/Makefile.inc */*/*/Makefile.inc)))
 
 ARGS ?= $(ARGS_$(APP))
@@ -88,7 +94,7 @@ gdb: $(RUN_NEEDS) $(LIBRARY) ## run APP with gdb attached, stopped at its first 
 	@$(RUN) --gdb $(APP) -- $(ARGS)
 
 wave: $(RUN_NEEDS) $(RTL_DIR)/libtpu_rtl_wave.so ## run APP on the RTL and write waveforms of cycles FROM to TO
-	@$(if $(FROM),,$(error make wave needs FROM=cycle and TO=cycle))$(RUN) --wave $(FROM) $(TO) $(APP) -- $(ARGS)
+	@$(RUN) --wave $(FROM) $(TO) $(APP) -- $(ARGS)
 
 list: ## list the apps that `make run` can run
 	@tools/run/peplos-list

@@ -28,6 +28,7 @@ module tpu
   output logic                                 irq_o,
   output logic                                 idle_o,
   output logic                                 blocked_o,
+  input  logic [15:0]                          hbm_latency_reset_i,  // a constant; 100 is the contract's
   output logic [15:0]                          hbm_latency_o,
 
   output logic                                 hbm_ar_valid_o,
@@ -135,6 +136,7 @@ module tpu
     .irq_o,
     .idle_o             (fe_idle),
     .blocked_o          (fe_blocked),
+    .hbm_latency_reset_i,
     .hbm_latency_o,
     .eng_start_o        (start),
     .eng_ready_i        (ready),

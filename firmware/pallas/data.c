@@ -83,6 +83,15 @@ static bool same_name(const char *stored, const char *name) {
   return false;
 }
 
+bool pl_data_has(const char *name) {
+  const struct data_header *h = cpu_hbm(0);
+  const struct data_entry *e = cpu_hbm(DATA_HEADER_BYTES);
+  for (uint32_t i = 0; pl_data_end != 0 && i < h->count; i++)
+    if (same_name(e[i].name, name))
+      return true;
+  return false;
+}
+
 pl_status pl_data_find(const char *name, pl_array *array) {
   if (data_begin() != PL_OK)
     return pl_context.status;

@@ -56,10 +56,12 @@ pl_status pl_init(void) {
   c->waits = c->params.value[TPU_PARAM_WAITS];
   c->mark = PEPLOS_TPU_BASE + TPU_REG_TRACE_MARK;
   for (unsigned i = 0; i < PL_QUEUES; i++) {
+    if (c->queue[i].base == 0) { /* later: plans remember tickets, which go on */
+      c->queue[i].issued = FIRST_TICKET;
+      c->queue[i].epoch = FIRST_TICKET;
+    }
     c->queue[i].number = i;
     c->queue[i].base = PEPLOS_TPU_BASE + TPU_QUEUE_BASE(i);
-    c->queue[i].issued = FIRST_TICKET;
-    c->queue[i].epoch = FIRST_TICKET;
     stage_standard_signals(&c->queue[i]);
   }
   if (set_tickets(c) != PL_OK)
@@ -68,6 +70,10 @@ pl_status pl_init(void) {
                                             TPU_REG_INTR_STATE_BLOCKED_MASK);
   c->ready = true;
   return PL_OK;
+}
+
+void pl_device_lost(void) {
+  pl_context.ready = false;
 }
 
 pl_status pl_recover(void) {

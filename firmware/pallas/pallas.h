@@ -126,6 +126,8 @@ pl_status pl_free(const pl_array *array);
 
 /* Opens the data file at the start of HBM (docs/data-format.md): checks all of it but the arrays' CRCs. */
 pl_status pl_data_open(void);
+/* Whether the open data file has an array of this name, damaged or not. */
+bool pl_data_has(const char *name);
 /* Finds an array by name and checks its CRC. */
 pl_status pl_data_find(const char *name, pl_array *array);
 
@@ -335,6 +337,12 @@ typedef struct pl_stats {
 } pl_stats;
 
 void pl_get_stats(pl_stats *stats);
+
+/*
+ * For a program that drove or reset the device by itself: the next call starts with a soft reset and
+ * sets it up anew. Arrays of pl_alloc() stay.
+ */
+void pl_device_lost(void);
 
 /* What pl_call() of a kernel would do, found without running it; see pl_predict(). */
 enum pl_bottleneck {

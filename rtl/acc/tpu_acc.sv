@@ -193,7 +193,7 @@ module tpu_acc
     assign mxu_wr   = mxu_write & (i3_q.row[0] == 1'(b));
     assign vpu_wr   = wr_gnt_o & (wr_row_i[0] == 1'(b));
     assign rd_en[b] = mxu_rd | vpu_rd;
-    assign wr_en[b] = mxu_wr | vpu_wr;
+    assign wr_en[b] = rst_ni & (mxu_wr | vpu_wr);  // the first cycles of a reset write nothing
 
     tpu_acc_bank #(
       .Bank(b)

@@ -58,6 +58,7 @@ module tpu_ctrl
   output logic                   idle_o,
   output logic                   blocked_o,
   output logic                   irq_o,
+  input  logic [15:0]            hbm_latency_reset_i,  // what a reset makes HBM_LATENCY
   output logic [15:0]            hbm_latency_o
 );
 
@@ -238,11 +239,18 @@ module tpu_ctrl
                      blocked_o, idle_o};
         TPU_REG_INTR_STATE[6:0]: rdata_o = {28'd0, blocked_irq_q, error_irq_q, space, done_q};
         TPU_REG_CYCLE_LO[6:0]: rdata_o = cycle_i[31:0];
+        TPU_REG_HBM_LATENCY[6:0]: rdata_o = {16'd0, latency_q};
         default: rdata_o = block_rdata;
       endcase
     end
   end
 
-  assign hbm_latency_o = hwif_out.HBM_LATENCY.cycles.value;
+  // Its reset value comes from outside, so that a soft reset keeps what a simulation was configured with.
+  logic [15:0] latency_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || reset_now_o) latency_q <= hbm_latency_reset_i;
+    else if (write && addr_i == TPU_REG_HBM_LATENCY[6:0]) latency_q <= wdata_i[15:0];
+  end
+  assign hbm_latency_o = latency_q;
 
 endmodule

@@ -39,6 +39,7 @@ module tpu_frontend
   output logic                                  irq_o,
   output logic                                  idle_o,
   output logic                                  blocked_o,
+  input  logic [15:0]                           hbm_latency_reset_i,
   output logic [15:0]                           hbm_latency_o,
 
   // Engine ports, index = queue.
@@ -396,6 +397,7 @@ module tpu_frontend
     .idle_o,
     .blocked_o,
     .irq_o,
+    .hbm_latency_reset_i,
     .hbm_latency_o
   );
 

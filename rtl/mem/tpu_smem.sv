@@ -90,7 +90,7 @@ module tpu_smem
 
   // The mux is part of the clocked block, behind the grant: without a request nothing is evaluated.
   always_ff @(posedge clk_i) begin
-    if (gnt != '0) begin
+    if (rst_ni && gnt != '0) begin
       automatic logic we = gnt[PDmaWr] | (gnt[PScalar] & scalar_we_i);
       automatic logic [AddrBits-1:0] addr = '0;
       automatic logic [WordBits-1:0] wdata = '0;

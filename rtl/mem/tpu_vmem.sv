@@ -142,7 +142,7 @@ module tpu_vmem
     gnt = '0;
     bank_en = '0;
     bank_win = '{default: '0};
-    if (valid != '0) begin
+    if (rst_ni && valid != '0) begin
       if (stream_valid_i) bank[PStream] = bank_of(stream_addr_i);
       if (weight_valid_i) bank[PWeight] = bank_of(weight_addr_i);
       if (dma_rd_valid_i) bank[PDmaRd] = bank_of(dma_rd_addr_i);

@@ -6,7 +6,7 @@
 #   tools/synth/synth.sh [block...]        all blocks if none is named
 #
 # Per block: build/synth/<block>/netlist.v, netlist.json (for place and route), stat.json, synth.log.
-# SYNTH_TIMEOUT bounds each block, in seconds (default 900). A PASS or FAIL line per block; the exit
+# SYNTH_TIMEOUT bounds each block, in seconds (default 900); SYNTH_EFFORT=full|quick overrides the list. A PASS or FAIL line per block; the exit
 # code is 1 if any failed.
 #
 # yosys is YOSYS, or the one of the project's Python environment, or the one on PATH. read_slang takes
@@ -44,8 +44,8 @@ PY
 }
 
 synth() {
-  local name=$1 top=$2 config=$3
-  shift 3
+  local name=$1 top=$2 config=$3 effort=${SYNTH_EFFORT:-$4} abc=
+  shift 4
   local dir=build/synth/$name start=$SECONDS
   mkdir -p "$dir"
   rm -f "$dir"/netlist.* "$dir"/stat.json
@@ -56,8 +56,14 @@ synth() {
       *) sources+=("rtl/$source") ;;
     esac
   done
+  case $effort in
+    full) ;;
+    quick) abc='scratchpad -set abc9.script "+&if {W} {D} {R} -v"' ;;
+    *) echo "FAIL synth/$name: effort $effort; full and quick are possible"; return 1 ;;
+  esac
   cat > "$dir/synth.ys" <<YS
 read_slang --threads 1 --ignore-assertions --top $top ${sources[*]}
+$abc
 synth_ecp5 -top $top
 write_json $dir/netlist.json
 write_verilog -noattr $dir/netlist.v
@@ -65,7 +71,7 @@ tee -q -o $dir/stat.json stat -json
 YS
   if timeout "$limit" "$yosys" -q -l "$dir/synth.log" -s "$dir/synth.ys" > "$dir/output.txt" 2>&1 \
     && [ -s "$dir/stat.json" ] && counts=$(cells "$dir/stat.json"); then
-    echo "PASS synth/$name ($config): $counts, $((SECONDS - start)) s"
+    echo "PASS synth/$name ($config, $effort): $counts, $((SECONDS - start)) s"
   else
     echo "FAIL synth/$name: see $dir/synth.log, $((SECONDS - start)) s"
     tail -n 5 "$dir/output.txt" | sed 's/^/  /'

@@ -85,7 +85,17 @@ int digits_run(const struct digits_options *options)
     printf("digits: %s\n", pl_error_message());
     return BOOT_EXIT_USAGE;
   }
-  const bool labelled = pl_data_find("labels", &labels) == PL_OK;
+  const bool labelled = pl_data_has("labels");
+  if (labelled && pl_data_find("labels", &labels) != PL_OK) {
+    printf("digits: %s\n", pl_error_message());
+    return BOOT_EXIT_USAGE;
+  }
+  if (images.rank != 2 || images.dtype != PL_UINT8 || images.shape[1] != network.w1.shape[0]) {
+    printf("digits: images must be uint8 [n, %d], for as many inputs of the network; the file has %s of rank %d, [%d, %d]\n",
+           (int)network.w1.shape[0], pl_dtype_name(images.dtype), images.rank, (int)images.shape[0],
+           images.rank > 1 ? (int)images.shape[1] : 1);
+    return BOOT_EXIT_USAGE;
+  }
   if (labelled && (labels.dtype != PL_UINT8 || labels.rank != 1 || labels.shape[0] != images.shape[0])) {
     printf("digits: labels must be uint8 [%d], one for each image\n", (int)images.shape[0]);
     return BOOT_EXIT_USAGE;

@@ -27,10 +27,14 @@ static int open_operands(const struct matmul_options *options, pl_array *x, pl_a
 {
   if (pl_data_open() != PL_OK || pl_data_find("x", x) != PL_OK || pl_data_find("y", y) != PL_OK)
     return fail(BOOT_EXIT_USAGE);
-  if (x->rank != 2 || y->rank != 2 || x->shape[1] != y->shape[0] || x->dtype != y->dtype ||
-      (x->dtype != PL_BF16 && x->dtype != PL_INT8)) {
+  if (x->rank != 2 || y->rank != 2 || x->dtype != y->dtype || (x->dtype != PL_BF16 && x->dtype != PL_INT8)) {
     printf("matmul: x [M,K] and y [K,N] of bf16 or int8 are needed; the file has x %s rank %d, y %s rank %d\n",
            pl_dtype_name(x->dtype), x->rank, pl_dtype_name(y->dtype), y->rank);
+    return BOOT_EXIT_USAGE;
+  }
+  if (x->shape[1] != y->shape[0]) {
+    printf("matmul: x [%d,%d] and y [%d,%d] do not fit: the columns of x must be as many as the rows of y\n",
+           (int)x->shape[0], (int)x->shape[1], (int)y->shape[0], (int)y->shape[1]);
     return BOOT_EXIT_USAGE;
   }
   if ((options->m != 0 && options->m != x->shape[0]) || (options->n != 0 && options->n != y->shape[1]) ||
@@ -106,8 +110,10 @@ int matmul_run(const struct matmul_options *options)
   }
   pl_get_stats(&stats);
   report(&x, &y, &options->blocks, &stats);
-  if (pl_data_find("ref", &reference) != PL_OK)
+  if (!pl_data_has("ref"))
     printf("matmul: not checked, the data file has no array ref\n");
+  else if (pl_data_find("ref", &reference) != PL_OK)
+    status = fail(BOOT_EXIT_USAGE);
   else if (reference.dtype != type || reference.rank != 2 || reference.shape[0] != x.shape[0] ||
            reference.shape[1] != y.shape[1]) {
     printf("matmul: ref must be %s [%d,%d]\n", pl_dtype_name(type), (int)x.shape[0], (int)y.shape[1]);

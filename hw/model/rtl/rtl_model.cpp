@@ -167,6 +167,7 @@ void tpu_model::build() {
   now = 0;
   trace_head = trace_count = 0;
   top->mmio_valid_i = 0;
+  top->hbm_latency_reset_i = static_cast<uint16_t>(config.hbm_latency != 0 ? config.hbm_latency : 100);
   top->rst_ni = 0;
   for (unsigned i = 0; i < peplos::kResetCycles; ++i) tick();
   top->rst_ni = 1;
@@ -326,18 +327,6 @@ static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* 
     m->trace.resize(c->trace_records);
     m->tracing = c->trace_records != 0;
     m->build();
-    if (c->hbm_latency != 0) {
-      Entered in(m.get());
-      m->top->mmio_valid_i = 1;
-      m->top->mmio_we_i = 1;
-      m->top->mmio_addr_i = TPU_REG_HBM_LATENCY;
-      m->top->mmio_be_i = 15;
-      m->top->mmio_wdata_i = c->hbm_latency;
-      m->tick();
-      m->top->mmio_valid_i = 0;
-      m->tick();
-      m->now = 0;
-    }
     *out = m.release();
     return (*out)->dead ? TPU_EFAULT : TPU_OK;
   } catch (const std::bad_alloc&) {

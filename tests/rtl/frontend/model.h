@@ -22,6 +22,7 @@ constexpr int kQueues = 7;
 constexpr int kEngines = 6;
 constexpr unsigned kStarted = 4;
 constexpr uint32_t kCountMax = 0x7fffffff;
+constexpr uint32_t kResetLatency = 137;  // what the pins say; not the register block's own 100
 
 inline const tpu_config* find_config(const char* name) {
   static const tpu_config table[] = {TPU_CONFIG_TABLE};
@@ -77,7 +78,7 @@ class Model {
   uint32_t sem[64] = {};
   bool ticket[64] = {};
   Error error;
-  uint32_t intr = 0, enable = 0, space = 0, mark = 0, scratch = 0, latency = 100, cycle_high = 0;
+  uint32_t intr = 0, enable = 0, space = 0, mark = 0, scratch = 0, latency = kResetLatency, cycle_high = 0;
   bool aborting = false;
   std::vector<Event> events;  // of this cycle
 
@@ -484,7 +485,7 @@ inline void Model::end_of_cycle(uint64_t passed, unsigned stall, bool blocked_ri
     if (reset_) {
       std::fill(std::begin(ticket), std::end(ticket), false);
       enable = space = mark = scratch = cycle_high = 0;
-      latency = 100;
+      latency = kResetLatency;
     }
   }
   starts_ = waits_ = done_ = failed_ = latch_ = set_ = clear_ = 0;

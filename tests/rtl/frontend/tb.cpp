@@ -94,6 +94,7 @@ struct Bench {
 
   void reset() {
     top.rst_ni = 0;
+    top.hbm_latency_reset_i = kResetLatency;
     top.mmio_valid_i = 0;
     for (int i = 0; i < 3; ++i) {
       top.clk_i = 0;

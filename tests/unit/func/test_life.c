@@ -241,6 +241,27 @@ static void test_hard_reset(void) {
   close_model(&h, "hard reset");
 }
 
+/* A configured latency is the register's reset value, whichever reset it is. */
+static void test_latency(void) {
+  struct host h;
+  char error[256] = "";
+  tpu_model_config c = host_config();
+  c.hbm_latency = 140;
+  c.config = options.config;
+  check(host_open(&h, options.model, &c, error, sizeof error), "a latency of 140 is taken: %s", error);
+  check(host_read(&h, TPU_REG_HBM_LATENCY) == 140, "HBM_LATENCY after creation: 140");
+  host_write(&h, TPU_REG_HBM_LATENCY, 60);
+  host_write(&h, TPU_REG_CTRL, TPU_REG_CTRL_ABORT_MASK);
+  host_run(&h, LIMIT);
+  check(host_read(&h, TPU_REG_HBM_LATENCY) == 60, "HBM_LATENCY after an abort keeps what was written: 60");
+  check(h.api->reset(h.model, TPU_RESET_SOFT) == TPU_OK, "soft reset");
+  check(host_read(&h, TPU_REG_HBM_LATENCY) == 140, "HBM_LATENCY after a soft reset: 140");
+  host_write(&h, TPU_REG_HBM_LATENCY, 60);
+  check(h.api->reset(h.model, TPU_RESET_HARD) == TPU_OK, "hard reset");
+  check(host_read(&h, TPU_REG_HBM_LATENCY) == 140, "HBM_LATENCY after a hard reset: 140");
+  close_model(&h, "latency");
+}
+
 /* ---- save and restore -------------------------------------------------------------------------------------
  */
 
@@ -335,6 +356,7 @@ void test_life(void) {
   test_abort();
   test_abort_refuses();
   test_hard_reset();
+  test_latency();
   test_save();
   add_results(&check_state);
 }

@@ -67,7 +67,7 @@ static int work(uint64_t *cycles) {
 static void start_something(tpu_ctrl *ctrl) {
   static const tpu_dma in = {.src_space = TPU_SPACE_HBM, .dst_space = TPU_SPACE_VMEM, .row_bytes = 4096,
                              .count = {64, 1, 1}, .src_stride = {4096}, .dst_stride = {4096}};
-  static const tpu_dma out = {.src_space = TPU_SPACE_VMEM, .dst_space = TPU_SPACE_HBM, .dst = 0x100000,
+  static const tpu_dma out = {.src_space = TPU_SPACE_VMEM, .dst_space = TPU_SPACE_HBM, .src = 0x40000, .dst = 0x100000,
                               .row_bytes = 4096, .count = {64, 1, 1}, .src_stride = {4096}, .dst_stride = {4096}};
   static const tpu_command plain = {.waits = 0};
   static const tpu_command waiting = {.waits = 1, .wait = {{.semaphore = SEM, .amount = 5, .consume = true}}};

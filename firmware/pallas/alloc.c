@@ -35,6 +35,8 @@ static uint32_t space_size(unsigned space) {
 /* Recomputed when an allocation comes or goes: every call looks at it. */
 static uint32_t taken_from[PL_SEMAPHORE]; /* distance of the lowest allocation from the space's end */
 
+uint32_t pl_allocation_version;
+
 uint32_t pl_plan_space(unsigned space) {
   return space_size(space) - taken_from[space];
 }
@@ -46,6 +48,7 @@ static void update_plan_space(unsigned space) {
     if (allocations[i].used && allocations[i].space == space && allocations[i].address < end)
       end = allocations[i].address;
   taken_from[space] = size - end;
+  pl_allocation_version++;
 }
 
 uint32_t pl_row_pitch(unsigned space, unsigned dtype, int32_t columns) {

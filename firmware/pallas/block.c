@@ -87,38 +87,46 @@ bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]) {
   return ragged;
 }
 
-/* Remembers that an output's block begins a run; false if it was left before. */
-static bool visit(struct pl_operand *op) {
-  uint32_t block = 0;
-  char text[64];
+/* A block that was left is come back to, or may have been. */
+static PL_COLD void fail_revisit(const struct pl_operand *op) {
   int32_t index[PL_MAX_RANK];
+  char text[64];
+
+  for (unsigned d = 0; d < op->rank; d++)
+    index[d] = op->dim[d].last;
+  pl_shape_text(index, op->rank, text);
+  if (op->visited != NULL)
+    pl_fail_operand(
+        PL_ERROR_REVISIT, op,
+        "block %s is come back to after it was written back; revisit_any or inout would load it again", text);
+  else
+    pl_fail_operand(
+        PL_ERROR_REVISIT, op,
+        "block %s comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
+        "ascending order can be checked",
+        text, PL_MAX_REVISIT_BLOCKS);
+}
+
+/* Remembers that an output's block begins a run; true if one did before (or may have, with too many blocks).
+ */
+static bool was_visited(struct pl_operand *op) {
+  uint32_t block = 0;
 
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
-    index[d] = dim->last;
-    block = block * dim->blocks + (uint32_t)index[d];
+    block = block * dim->blocks + (uint32_t)dim->last;
     if (dim->kind == PL_BOUNDED)
       block = block * ((uint32_t)dim->block + 1) + (uint32_t)dim->size;
   }
   if (op->visited != NULL) {
-    if (!(op->visited[block / 32] >> block % 32 & 1)) {
-      op->visited[block / 32] |= 1u << block % 32;
-      return true;
-    }
-    pl_shape_text(index, op->rank, text);
-    pl_fail_operand(PL_ERROR_REVISIT, op, "block %s is come back to after it was written back", text);
-    return false;
+    const uint32_t bit = 1u << block % 32;
+    const bool visited = (op->visited[block / 32] & bit) != 0;
+    op->visited[block / 32] |= bit;
+    return visited;
   }
-  if (block >= op->highest) {
-    op->highest = block + 1;
+  if (block < op->highest)
     return true;
-  }
-  pl_shape_text(index, op->rank, text);
-  pl_fail_operand(
-      PL_ERROR_REVISIT, op,
-      "block %s comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
-      "ascending order can be checked",
-      text, PL_MAX_REVISIT_BLOCKS);
+  op->highest = block + 1;
   return false;
 }
 
@@ -130,6 +138,16 @@ bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d) {
   return false;
 }
 
+/* Where the block lies in the array, for comparison with others. */
+static void keep_place(struct pl_latch *latch, const struct pl_operand *op) {
+  pl_valid_part(op, latch->valid);
+  for (unsigned d = 0; d < op->rank; d++) {
+    const struct pl_dim *dim = &op->dim[d];
+    const bool elements = dim->kind == PL_ELEMENT || dim->kind == PL_BOUNDED;
+    latch->start[d] = elements ? dim->last : dim->last * dim->block;
+  }
+}
+
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
   bool ragged = op->general;
 
@@ -137,9 +155,16 @@ void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
   for (unsigned d = 0; d < op->rank; d++)
     ragged |= (uint32_t)op->dim[d].last >= op->dim[d].full;
   latch->ragged = ragged && pl_valid_part(op, latch->valid);
-  if (latch->ragged && pl_is_empty(op, latch->valid))
-    return; /* nothing of it will be written */
-  visit(op);
+  latch->load = op->inout;
+  if (PL_UNLIKELY(op->keeps_place))
+    keep_place(latch, op);
+  if (op->inout || (latch->ragged && pl_is_empty(op, latch->valid)))
+    return; /* any block may come back, or nothing of it is written */
+  if (PL_LIKELY(!was_visited(op)))
+    return;
+  latch->load = op->revisit;
+  if (!op->revisit)
+    fail_revisit(op);
 }
 
 void pl_latch_block(struct pl_operand *op, uint32_t first) {

@@ -153,6 +153,8 @@ void pl_get_stats(pl_stats *stats) {
   stats->steps = plan->steps;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
     stats->copies[i] = plan->operand[i].tag & PL_TAG_NUMBER;
+  for (uint32_t i = 0; i < plan->outputs; i++)
+    stats->reloads[i] = plan->operand[plan->inputs + i].load_tag & PL_TAG_NUMBER;
   for (unsigned q = 0; q < PL_QUEUES; q++)
     (void)!tpu_counters_read(&c->counters, q, &stats->queue[q]);
 }

@@ -220,7 +220,7 @@ void pl_trace_value(const char *label, int32_t value) {
 /* ---- poison ---- */
 
 /* NaN, or the least int; the unsigned type, which has no negative one, gets its bits. */
-static uint32_t poison_of(unsigned dtype) {
+uint32_t pl_poison_of(unsigned dtype) {
   static const uint32_t patterns[] = {0x7fc00000u, 0x7fc07fc0u, 0x80000000u, 0x80808080u, 0x80808080u};
   return patterns[dtype];
 }
@@ -239,7 +239,7 @@ static void fill_bytes(struct pl_context *c, const struct pl_view *v, uint32_t b
   tpu_queue_put(q->base, TPU_DMA_VALID_ROW, 0);
   tpu_queue_put(q->base, TPU_DMA_VALID01, 0);
   tpu_queue_put(q->base, TPU_DMA_VALID2, 0);
-  tpu_queue_put(q->base, TPU_DMA_PATTERN, poison_of(v->dtype));
+  tpu_queue_put(q->base, TPU_DMA_PATTERN, pl_poison_of(v->dtype));
   tpu_queue_put(q->base, TPU_DMA_SRC, 0);
   tpu_queue_put(q->base, TPU_DMA_DST, v->buffer->address + v->offset);
   q->owner = NULL;
@@ -253,7 +253,7 @@ void pl_poison(struct pl_context *c, struct pl_view *view) {
     return;
   if (view->space == PL_ACC) {
     if (c->params.value[TPU_PARAM_VPU_PRESENT])
-      pl_fill_view(c, view, poison_of(view->dtype));
+      pl_fill_view(c, view, pl_poison_of(view->dtype));
     return;
   }
   uint32_t bytes = view->rank > 1 ? (uint32_t)view->stride[0] * (uint32_t)view->shape[0] : view->pitch;
@@ -271,7 +271,8 @@ void pl_poison_scratch(struct pl_context *c, struct pl_plan *plan) {
 void pl_poison_outputs(struct pl_context *c, struct pl_plan *plan, uint32_t step) {
   for (uint32_t i = plan->inputs; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
-    if (op->kind == PL_OPERAND_BLOCKED && (op->moves ? step == 0 || op->latch->first == step : step == 0))
+    if (op->kind == PL_OPERAND_BLOCKED && !op->latch->load &&
+        (op->moves ? step == 0 || op->latch->first == step : step == 0))
       pl_poison(c, &op->view);
   }
 }

@@ -183,7 +183,12 @@ struct pl_latch {
   uint32_t first; /* step with which the run begins */
   uint32_t address;
   bool ragged;
-  int32_t valid[PL_MAX_RANK]; /* if ragged: elements inside the array */
+  bool load;                  /* the block is to be loaded */
+  int32_t valid[PL_MAX_RANK]; /* if ragged, or kept for comparison: elements inside the array */
+  /* of operands that are loaded or aliased */
+  int32_t start[PL_MAX_RANK]; /* first element */
+  struct pl_buffer *buffer;
+  struct pl_latch *after; /* the load waits until this run's write-back is queued */
 };
 
 enum pl_operand_kind {
@@ -220,7 +225,14 @@ struct pl_operand {
   bool general;         /* has dimensions of other kinds than BLOCKED and SQUEEZED */
   bool unfilled;        /* PL_FILL_UNSPECIFIED */
   bool empty;           /* a scalar prefetch argument without elements */
-  uint32_t pattern;     /* pad_value as the DMA writes it */
+  bool inout, revisit;  /* outputs that are loaded: loaded.c */
+  bool lookahead;
+  bool keeps_place;  /* latches have start, valid and buffer */
+  uint32_t free;     /* lookahead: buffers that hold no run */
+  uint32_t flushed;  /* loaded: ticket of the last write-back */
+  uint32_t load_tag; /* of the next load; counts them */
+  struct pl_queue *load_queue;
+  uint32_t pattern; /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
   struct pl_group group;
   struct pl_transfer transfer;
@@ -255,10 +267,13 @@ struct pl_plan {
   struct pl_operand *fetched;  /* inputs with two buffers or more */
   struct pl_operand *written;  /* outputs in HBM */
   struct pl_operand *followed; /* inputs with one buffer, and operands used in place */
-  bool plain;                  /* all of rank 2, with the same lead, and none of them followed */
+  struct pl_operand *ahead;    /* inputs with lookahead */
+  struct pl_operand *loaded;   /* outputs that are read, too */
+  bool plain;                  /* all of rank 2, BLOCKED, with the same lead, fetched or written */
   uint32_t steps;
   pl_grid grid;
   uint32_t copy_queue;         /* for copies of the body: a channel that no input uses, if there is one */
+  uint32_t version;            /* pl_allocation_version with which it was seen to fit */
   uint32_t used[PL_SEMAPHORE]; /* end of its memory in each space: bytes, rows in ACC */
   uint32_t semaphores;         /* after PL_FIRST_SEMAPHORE */
 };
@@ -374,6 +389,7 @@ static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer
 /* ---- alloc.c ---- */
 /* Free bytes (rows in ACC) from 0 on that plans may use in a space. */
 uint32_t pl_plan_space(unsigned space);
+extern uint32_t pl_allocation_version; /* another one: what it says may have changed */
 struct pl_buffer *pl_resident_buffer(const pl_array *array);
 /* Between calls: what was read and written is long done. */
 void pl_residents_settle(void);
@@ -396,6 +412,8 @@ void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struc
 extern unsigned pl_debug_flags; /* enum pl_debug_flags */
 /* With PL_DEBUG_POISON: fills the buffer of a view that is all of it. */
 void pl_poison(struct pl_context *c, struct pl_view *view);
+/* Its pattern for a DMA. */
+uint32_t pl_poison_of(unsigned dtype);
 /* Fills scratch, before step 0. */
 void pl_poison_scratch(struct pl_context *c, struct pl_plan *plan);
 /* Fills the output blocks whose first step this is. */

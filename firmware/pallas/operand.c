@@ -223,9 +223,15 @@ static pl_status check_supported(const struct pl_operand *op, const pl_block_spe
       return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has a kind, and the block has rank %u", d,
                              (unsigned)spec->rank);
   }
-  if (spec->lookahead || spec->revisit_any || spec->inout || spec->alias || spec->prefetched)
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
-                           "lookahead, revisit_any, inout, alias and prefetched are not in this version");
+  if (!op->output && (spec->revisit_any || spec->inout || spec->alias))
+    return pl_fail_operand(PL_ERROR_SPEC, op, "%s is of outputs",
+                           spec->inout         ? "inout"
+                           : spec->revisit_any ? "revisit_any"
+                                               : "alias");
+  if (op->output && spec->lookahead)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "lookahead is of inputs");
+  if (spec->alias || spec->prefetched)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "alias and prefetched are not in this version");
   return PL_OK;
 }
 
@@ -269,6 +275,11 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
                            PL_MAX_BUFFERS);
   if (plan_view(op, array) != PL_OK || plan_fill(op, spec) != PL_OK)
     return pl_context.status;
+  op->inout = spec != NULL && spec->inout;
+  op->revisit = spec != NULL && spec->revisit_any && !spec->inout && op->moves;
+  op->keeps_place = op->inout || op->revisit;
+  op->lookahead =
+      spec != NULL && spec->lookahead && op->moves && op->buffers > 1 && op->kind == PL_OPERAND_BLOCKED;
   if (array->space == PL_HBM) {
     uint64_t bytes = pl_dtype_bytes(array->dtype);
     if (op->rank > 0)
@@ -279,7 +290,7 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   }
   if (op->kind != PL_OPERAND_BLOCKED)
     return PL_OK;
-  if (op->output && op->moves && blocks <= PL_MAX_REVISIT_BLOCKS) {
+  if (op->output && op->moves && !op->inout && blocks <= PL_MAX_REVISIT_BLOCKS) {
     op->visited_words = (uint32_t)(blocks + 31) / 32;
     op->visited = pl_arena_take(op->visited_words * 4);
     if (op->visited == NULL)

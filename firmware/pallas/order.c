@@ -274,29 +274,28 @@ bool pl_wait_ticket(struct pl_context *c, uint32_t queue, uint32_t ticket) {
   return true;
 }
 
-/* The unfinished queue that is likely to end last; PL_NOBODY if all are done. */
-static uint32_t last_to_finish(struct pl_context *c) {
-  static const uint8_t order[PL_QUEUES] = {TPU_QUEUE_DMA3, TPU_QUEUE_VPU,  TPU_QUEUE_MXU, TPU_QUEUE_DMA2,
-                                           TPU_QUEUE_DMA1, TPU_QUEUE_DMA0, TPU_QUEUE_SYNC};
-  for (uint32_t i = 0; i < PL_QUEUES; i++) {
-    const uint32_t r = order[i];
-    if (c->done[r] != c->queue[r].issued)
-      return r;
-  }
-  return PL_NOBODY;
+/* Nothing of queue r is unfinished; waits for it if need be. */
+static inline bool finish(struct pl_context *c, uint32_t r) {
+  const uint32_t issued = c->queue[r].issued;
+  if (c->done[r] == issued)
+    return true;
+  if ((c->done[r] = read_ticket(c, r)) == issued)
+    return true;
+  if (!sleep_for_ticket(c, r, issued, WAIT_END))
+    return false;
+  c->done[r] = c->queue[r].issued; /* for SYNC one more than before */
+  return true;
 }
 
+/* Mostly the last write-back waits for all the rest, so that one wait is enough and then a look. */
 bool pl_drain(struct pl_context *c) {
-  uint32_t status, last;
+  uint32_t status;
 
-  /* Mostly the last write-back waits for all the rest, so that one wait is enough and then a look. */
-  while (c->status == PL_OK && (last = last_to_finish(c)) != PL_NOBODY)
-    if (!sleep_for_ticket(c, last, c->queue[last].issued, WAIT_END))
+  if (c->status != PL_OK || !finish(c, PL_WRITE_BACK_QUEUE))
+    return false;
+  for (uint32_t r = 0; r < PL_QUEUES; r++)
+    if (!finish(c, r))
       return false;
-    else
-      for (uint32_t r = 0; r < PL_QUEUES; r++)
-        if (c->done[r] != c->queue[r].issued)
-          c->done[r] = read_ticket(c, r);
   (void)!tpu_ctrl_status(&c->ctrl, &status);
   if (status & TPU_REG_STATUS_ERROR_MASK) /* one that stopped no command, such as a bad access */
     pl_device_error();

@@ -27,6 +27,12 @@ void pl_fetch_looking(struct pl_context *c, struct pl_operand *op) {
     pl_fetch_slow(c, op);
 }
 
+bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at) {
+  if (op->rank == 2 && !op->general)
+    return evaluate(op, at, 2);
+  return PL_UNLIKELY(op->general) ? pl_evaluate_general(op, at) : evaluate(op, at, op->rank);
+}
+
 HOT void write_back_words(struct pl_operand *op, struct pl_queue *q, struct pl_buffer *buffer,
                           const struct pl_latch *latch) {
   const uintptr_t base = q->base;
@@ -63,7 +69,7 @@ HOT void step_fetched(struct pl_context *c, struct pl_operand *op, const pl_grid
   if (next->first == step)
     op->view.buffer = next;
   op->view.generation = generation;
-  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : evaluate_any(op, at)))
+  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : pl_evaluate_any(op, at)))
     fetch(c, op, first);
 }
 
@@ -77,7 +83,7 @@ HOT void step_written(struct pl_context *c, struct pl_operand *op, const pl_grid
     op->latch = next;
   }
   op->view.generation = generation;
-  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : evaluate_any(op, at)))
+  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : pl_evaluate_any(op, at)))
     pl_latch_block(op, first);
 }
 
@@ -94,7 +100,7 @@ static void step_followed(struct pl_context *c, struct pl_operand *op, uint32_t 
     else
       op->view.offset = op->address;
   }
-  op->pending = op->cursor->left != 0 && evaluate_any(op, &op->cursor->grid);
+  op->pending = op->cursor->left != 0 && pl_evaluate_any(op, &op->cursor->grid);
 }
 
 /* The start of a step. */
@@ -103,8 +109,12 @@ static void begin_step(struct pl_context *c, struct pl_plan *plan, uint32_t step
 
   for (op = plan->fetched; op != NULL; op = op->next)
     step_fetched(c, op, ahead(op), step + op->cursor->lead, step, generation, 0);
+  for (op = plan->ahead; op != NULL; op = op->next)
+    pl_lookahead_step(c, op, step, generation);
   for (op = plan->written; op != NULL; op = op->next)
     step_written(c, op, ahead(op), step + op->cursor->lead, step, generation, 0);
+  for (op = plan->loaded; op != NULL; op = op->next)
+    pl_loaded_step(c, op, ahead(op), step + op->cursor->lead, step, generation);
   for (op = plan->followed; op != NULL; op = op->next)
     step_followed(c, op, step, generation);
 }
@@ -217,6 +227,8 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   if (c->status != PL_OK)
     return;
   for (struct pl_operand *op = plan->written; op != NULL; op = op->next)
+    pl_write_back(c, op);
+  for (struct pl_operand *op = plan->loaded; op != NULL; op = op->next)
     pl_write_back(c, op);
   write_constant(c, plan);
 }

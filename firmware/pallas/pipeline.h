@@ -22,6 +22,14 @@ static inline bool pl_is_empty(const struct pl_operand *op, const int32_t *valid
 }
 /* Keeps where an output's block goes that was just evaluated. */
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op);
+/* Of two latches with start and valid. */
+static inline bool pl_latches_overlap(const struct pl_operand *op, const struct pl_latch *a,
+                                      const struct pl_latch *b) {
+  for (unsigned d = 0; d < op->rank; d++)
+    if (a->start[d] >= b->start[d] + b->valid[d] || b->start[d] >= a->start[d] + a->valid[d])
+      return false;
+  return true;
+}
 /* The same in the next latch, for the run that begins with this step. */
 void pl_latch_block(struct pl_operand *op, uint32_t first);
 
@@ -30,6 +38,28 @@ void pl_latch_block(struct pl_operand *op, uint32_t first);
 PL_COLD void pl_fetch_looking(struct pl_context *c, struct pl_operand *op);
 /* Writes the current block back. */
 void pl_write_back(struct pl_context *c, struct pl_operand *op);
+
+/* ---- loaded.c ---- */
+/* Loads the block of the first run, which is in the latch. */
+void pl_load_first(struct pl_context *c, struct pl_operand *op);
+/* Latches the block evaluated last, and loads it or says when. */
+void pl_load_ahead(struct pl_context *c, struct pl_operand *op, uint32_t first);
+/* The start of a step for an output that is loaded; arguments as of step_fetched(). */
+void pl_loaded_step(struct pl_context *c, struct pl_operand *op, const pl_grid *at, uint32_t first,
+                    uint32_t step, uint32_t generation);
+/* Looks for the next run of an input with lookahead, and fetches its block into a free buffer. */
+void pl_fetch_run(struct pl_context *c, struct pl_operand *op);
+void pl_lookahead_step(struct pl_context *c, struct pl_operand *op, uint32_t step, uint32_t generation);
+
+/* ---- transfer.c ---- */
+/*
+ * Stages all words of a fetch but its addresses; the channel has no owner then. valid: of a ragged block,
+ * else NULL. False if there is nothing to do. empty: it moves nothing, and only fills.
+ */
+bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32_t *valid, bool *empty);
+
+/* evaluate() for an operand of any kind. */
+bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at);
 
 /* ---- prologue.c ---- */
 /* Everything that a call starts from. */
@@ -65,11 +95,6 @@ HOT bool evaluate(struct pl_operand *op, const pl_grid *at, unsigned rank) {
   }
   op->address = address;
   return address != before;
-}
-
-/* The same for an operand of any kind. */
-static inline bool evaluate_any(struct pl_operand *op, const pl_grid *at) {
-  return PL_UNLIKELY(op->general) ? pl_evaluate_general(op, at) : evaluate(op, at, op->rank);
 }
 
 /* The hot way: source, destination, one wait amount, GO. */

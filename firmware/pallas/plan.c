@@ -109,7 +109,8 @@ static pl_status plan_movement(struct pl_plan *plan) {
   struct pl_context *c = &pl_context;
   const uint32_t operands = plan->inputs + plan->outputs;
   struct pl_operand **fetched = &plan->fetched, **written = &plan->written, **followed = &plan->followed;
-  uint32_t channel = 0;
+  struct pl_operand **ahead = &plan->ahead, **loaded = &plan->loaded;
+  uint32_t channel = 0, own = 0; /* own: cursors at the end, of one operand each */
 
   plan->cursor = pl_arena_take(operands * (uint32_t)sizeof *plan->cursor);
   if (plan->cursor == NULL)
@@ -130,11 +131,24 @@ static pl_status plan_movement(struct pl_plan *plan) {
         op->buffer[n].write_ticket = c->done[op->queue->number];
       }
     }
+    if (op->kind == PL_OPERAND_BLOCKED && (op->inout || op->revisit)) {
+      op->load_queue = &c->queue[channel++ % PL_INPUT_QUEUES];
+      op->load_tag = PL_TAG(PL_TAG_LOAD, op->number);
+    }
     if (!op->moves)
       continue;
     uint32_t lead = (op->kind == PL_OPERAND_BLOCKED && op->buffers > 2 ? op->buffers : 2) - 1;
+    if (op->lookahead) {
+      op->cursor = &plan->cursor[operands - ++own];
+      op->cursor->lead = lead;
+      ahead = append(ahead, op);
+      plan->plain = false;
+      continue;
+    }
     op->cursor = cursor_of(plan, lead);
-    if (op->kind != PL_OPERAND_BLOCKED || (!op->output && op->buffers == 1))
+    if (op->output && op->kind == PL_OPERAND_BLOCKED && (op->inout || op->revisit))
+      loaded = append(loaded, op);
+    else if (op->kind != PL_OPERAND_BLOCKED || (!op->output && op->buffers == 1))
       followed = append(followed, op);
     else if (op->output)
       written = append(written, op);
@@ -142,7 +156,7 @@ static pl_status plan_movement(struct pl_plan *plan) {
       fetched = append(fetched, op);
     plan->plain = plan->plain && op->rank == 2 && !op->general;
   }
-  plan->plain = plan->plain && plan->cursors <= 1 && plan->followed == NULL;
+  plan->plain = plan->plain && plan->cursors <= 1 && plan->followed == NULL && plan->loaded == NULL;
   plan->copy_queue = channel < PL_INPUT_QUEUES ? channel : PL_INPUT_QUEUES - 1;
   return PL_OK;
 }
@@ -212,10 +226,14 @@ static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays
   return PL_OK;
 }
 
-static bool fits(const struct pl_plan *plan) {
+/* Memory allocated since has not taken its place. */
+static bool fits(struct pl_plan *plan) {
+  if (plan->version == pl_allocation_version)
+    return true;
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     if (plan->used[space] > pl_plan_space(space))
       return false;
+  plan->version = pl_allocation_version;
   return true;
 }
 
@@ -227,7 +245,7 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
     forget_plans(c);
   for (struct pl_plan *plan = plans; plan != NULL; plan = plan->next)
     if (pl_key_matches(plan->key, kernel, args, results) && fits(plan)) {
-      *found = plan; /* fits: memory allocated since has not taken its place */
+      *found = plan;
       c->stats.cached = true;
       return PL_OK;
     }
@@ -237,6 +255,7 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
     const uint32_t before = arena_used;
     struct pl_plan *plan = pl_arena_take(sizeof *plan);
     if (plan != NULL && plan_make(plan, kernel, args, results, key_words) == PL_OK) {
+      plan->version = pl_allocation_version;
       plan->next = plans;
       plans = plan;
       *found = plan;

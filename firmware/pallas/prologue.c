@@ -23,16 +23,24 @@ static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
       check_constant(op, &plan->grid);
     if (op->kind == PL_OPERAND_BLOCKED && !op->output)
       fetch(c, op, 0);
+    else if (op->kind == PL_OPERAND_BLOCKED && op->inout)
+      pl_load_first(c, op);
   }
 }
 
 static void first_block(struct pl_operand *op) {
   op->address = op->base;
   for (unsigned d = 0; d < op->rank; d++) {
-    op->index[d].start = 0;
     op->dim[d].last = 0;
     op->dim[d].size = 0;
   }
+}
+
+static void reset_loaded(struct pl_operand *op) {
+  op->load_tag &= ~PL_TAG_NUMBER;
+  op->flushed = op->queue->issued; /* nothing in this call */
+  for (uint32_t i = 0; i < (op->buffers > 2 ? op->buffers : 2); i++)
+    op->latches[i].after = NULL;
 }
 
 /* Tickets of earlier calls need no reset: they are reached, and waiting for them costs nothing. */
@@ -44,14 +52,18 @@ static void reset_operand(struct pl_operand *op) {
   op->view.buffer = op->fill = op->buffer;
   for (uint32_t i = 0; i < op->buffers; i++)
     op->buffer[i].first = PL_NO_STEP;
+  op->free = op->buffers;
   if (!op->output)
     return;
+  if (PL_UNLIKELY(op->keeps_place))
+    reset_loaded(op);
   op->highest = 0;
   for (uint32_t i = 0; i < op->visited_words; i++)
     op->visited[i] = 0;
   op->latch = op->latch_fill = op->latches;
   for (uint32_t i = 0; i < (op->buffers > 2 ? op->buffers : 2); i++)
     op->latches[i].first = PL_NO_STEP;
+  op->latch->first = 0;
   if (!op->moves)
     pl_latch_into(op->latch, op);
 }
@@ -65,6 +77,10 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->cursors; i++) {
     plan->cursor[i].grid = plan->grid;
     plan->cursor[i].left = plan->steps;
+  }
+  for (struct pl_operand *op = plan->ahead; op != NULL; op = op->next) {
+    op->cursor->grid = plan->grid;
+    op->cursor->left = plan->steps;
   }
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
     reset_operand(&plan->operand[i]);
@@ -84,14 +100,27 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
 
 /* Evaluates step k of an operand before step 0. */
 static void look_ahead(struct pl_context *c, struct pl_operand *op, uint32_t k) {
+  if (op->lookahead) {
+    if (k + 1 < op->buffers)
+      pl_fetch_run(c, op);
+    return;
+  }
   const bool changed = op->rank == 2 && !op->general ? evaluate(op, &op->cursor->grid, 2)
-                                                     : evaluate_any(op, &op->cursor->grid);
+                                                     : pl_evaluate_any(op, &op->cursor->grid);
   const bool blocked = op->kind == PL_OPERAND_BLOCKED;
 
   if (c->status != PL_OK || (k > 0 && !changed))
     return; /* at k = 0 the block is new even if it is block 0, which `last` starts with */
-  if (blocked && op->output)
-    k > 0 ? pl_latch_block(op, k) : pl_latch_into(op->latch, op);
+  if (blocked && op->output && k == 0) {
+    pl_latch_into(op->latch, op);
+    if (op->inout)
+      pl_load_first(c, op);
+    else
+      op->latch->buffer = op->view.buffer;
+  } else if (blocked && (op->inout || op->revisit))
+    pl_load_ahead(c, op, k);
+  else if (blocked && op->output)
+    pl_latch_block(op, k);
   else if (blocked && op->buffers > 1)
     fetch(c, op, k);
 }
@@ -104,6 +133,9 @@ void pl_prologue(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->cursors; i++)
     if (plan->cursor[i].lead > longest)
       longest = plan->cursor[i].lead;
+  for (struct pl_operand *op = plan->ahead; op != NULL; op = op->next)
+    if (op->cursor->lead > longest)
+      longest = op->cursor->lead;
   for (uint32_t k = 0; k < longest && k < plan->steps; k++) {
     for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
       struct pl_operand *op = &plan->operand[i];

@@ -105,7 +105,7 @@ static void stage_ragged(const struct pl_queue *q, const struct pl_operand *op, 
   struct pl_transfer t = {.memory = op->transfer.memory, .chip = op->transfer.chip};
   struct level level[PL_MAX_RANK];
   uint32_t valid_row, part[3] = {1, 1, 1};
-  const bool fill = to_chip && !op->unfilled;
+  const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0, fill = to_chip && (!op->unfilled || poison);
 
   const unsigned n = block_levels(op, valid, level, &t.row_bytes, &valid_row);
   put_levels(&t, level, n, !fill);
@@ -119,7 +119,7 @@ static void stage_ragged(const struct pl_queue *q, const struct pl_operand *op, 
   tpu_queue_put(q->base, TPU_DMA_VALID_ROW, valid_row);
   tpu_queue_put(q->base, TPU_DMA_VALID01, part[0] | part[1] << TPU_DMA_VALID01_COUNT1_SHIFT);
   tpu_queue_put(q->base, TPU_DMA_VALID2, part[2]);
-  tpu_queue_put(q->base, TPU_DMA_PATTERN, op->pattern);
+  tpu_queue_put(q->base, TPU_DMA_PATTERN, op->unfilled ? pl_poison_of(op->dtype) : op->pattern);
   stage_words(q, &t, to_chip, TPU_DMA_MODE_FILL_MASK);
 }
 
@@ -143,19 +143,28 @@ static void own_channel(struct pl_operand *op) {
   op->queue->owner = op;
 }
 
+bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32_t *valid, bool *empty) {
+  *empty = valid != NULL && pl_is_empty(op, valid);
+  if (*empty && op->unfilled && !(pl_debug_flags & PL_DEBUG_POISON))
+    return false; /* nothing to move, nothing to fill */
+  q->owner = NULL;
+  if (valid != NULL)
+    stage_ragged(q, op, valid, true);
+  else
+    stage_words(q, &op->transfer, true, 0);
+  return true;
+}
+
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
   struct pl_deps deps = {0};
   int32_t valid[PL_MAX_RANK];
-  const bool ragged = pl_valid_part(op, valid), empty = ragged && pl_is_empty(op, valid);
+  const bool ragged = pl_valid_part(op, valid);
+  bool empty = false;
 
-  if (empty && op->unfilled)
-    return true; /* nothing to move, nothing to fill */
-  if (ragged)
-    stage_ragged(q, op, valid, true);
-  else if (q->owner != op)
-    stage_words(q, &op->transfer, true, 0);
+  if ((ragged || q->owner != op) && !pl_stage_fetch(q, op, ragged ? valid : NULL, &empty))
+    return true;
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
   pl_write_deps(&deps, buffer, q->number);

@@ -40,6 +40,7 @@ void suite_dot(void);
 void suite_vector(void);
 void suite_async(void);
 void suite_spec(void);
+void suite_loaded(void);
 void suite_prefetch(void);
 void suite_partition(void);
 void suite_errors(void);

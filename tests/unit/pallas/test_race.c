@@ -50,8 +50,8 @@ static pl_ref semaphore(int32_t n) {
 static void copy_and_use(const struct kernel *k) {
   const bool in = k->what == READ_DESTINATION || k->what == WRITE_DESTINATION || k->what == GET_DESTINATION;
   pl_ref a = pl_scratch(0), b = pl_scratch(1), x = pl_input(0), o = pl_output(0);
-  pl_copy_handle copy = in ? pl_async_copy(two_rows(x, 0), a, semaphore(0))
-                           : pl_async_copy(a, two_rows(o, 0), semaphore(0));
+  pl_copy_handle copy =
+      in ? pl_async_copy(two_rows(x, 0), a, semaphore(0)) : pl_async_copy(a, two_rows(o, 0), semaphore(0));
   if (!k->wrong)
     pl_wait(&copy);
   switch (k->what) {
@@ -147,7 +147,8 @@ void suite_race(void) {
     k.wrong = true;
     suite_ok(call(&k, x, o), "race: %s before the wait", name);
     const unsigned lines = host_logged();
-    if (!check(lines > 0 && strstr(host_log(), expected[what].first) && strstr(host_log(), expected[what].second),
+    if (!check(lines > 0 && strstr(host_log(), expected[what].first) &&
+                   strstr(host_log(), expected[what].second),
                "race: %s before the wait is reported with both sides", name))
       printf("%u lines: %s\n", lines, lines > 0 ? host_log() : "");
   }

@@ -50,6 +50,5 @@ void suite_race(void);
 void suite_scoped(void);
 void suite_copies(void);
 void suite_debug(void);
-void suite_compute(void);
 
 #endif

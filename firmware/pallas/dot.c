@@ -82,7 +82,6 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
                               unsigned mode) {
   const bool transposed = (mode & PL_TRANSPOSED) != 0;
   const int32_t k = y->shape[transposed], n = y->shape[!transposed];
-  const uint32_t align = pl_context.dim * pl_dtype_bytes(x->dtype);
   char a[64], b[64], o[64];
 
   if (x->shape[1] != k || acc->shape[0] != x->shape[0] || acc->shape[1] != n) {
@@ -92,11 +91,10 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
     return pl_fail(PL_ERROR_SHAPE, "pl_dot: %s x %s%s does not give %s", a, b,
                    transposed ? " transposed" : "", o);
   }
-  if ((x->offset | (uint32_t)x->stride[0] | y->offset | (uint32_t)y->stride[0]) % align != 0)
-    return pl_fail(
-        PL_ERROR_REF,
-        "pl_dot: starts and rows of x and y must be multiples of %u bytes in VMEM (offsets %u, %u)",
-        (unsigned)align, (unsigned)x->offset, (unsigned)y->offset);
+  if (acc->shape[0] > 1 && acc->stride[0] != 1)
+    return pl_fail(PL_ERROR_REF,
+                   "pl_dot: the result is every %d rows of an accumulator; its rows must be neighbours",
+                   (int)acc->stride[0]);
   return PL_OK;
 }
 
@@ -182,6 +180,13 @@ static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struc
     return;
   }
   if (check_operands(acc, x, y) != PL_OK || check_shapes(acc, x, y, mode) != PL_OK)
+    return;
+  const uint32_t row = c->dim * pl_dtype_bytes(x->dtype), before = c->body_used[PL_VMEM];
+  struct pl_temporary aligned_x, aligned_y;
+  x = pl_aligned(c, x, row, &aligned_x, "pl_dot");
+  y = x != NULL ? pl_aligned(c, y, row, &aligned_y, "pl_dot") : NULL;
+  c->body_used[PL_VMEM] = before;
+  if (y == NULL)
     return;
   if (!(mode & PL_ACCUMULATE) && (acc->flags & PL_VIEW_WHOLE))
     acc->buffer = acc->buffer->next;

@@ -114,7 +114,7 @@ struct pl_dot_record {
   uint32_t tag;
 };
 
-enum { PL_VECTOR_SOURCES = 2, PL_VECTOR_ADDRESSES = 8 };
+enum { PL_VECTOR_SOURCES = 3, PL_VECTOR_ADDRESSES = 8 };
 
 /* A vector operation whose shapes were checked and whose program is loaded. */
 struct pl_vector_record {
@@ -407,6 +407,22 @@ uint32_t pl_body_room(const struct pl_context *c, unsigned space);
 /* A buffer of memory that may have been used before in this call: ordered behind all of it. */
 void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struct pl_group *group,
                      uint32_t address);
+
+/* ---- temporary.c ---- */
+struct pl_temporary {
+  struct pl_view view;
+  struct pl_buffer buffer;
+  struct pl_group group;
+};
+/* Whether rows begin at multiples of `row` bytes in VMEM and their elements are neighbours; true elsewhere.
+ */
+bool pl_rows_aligned(const struct pl_view *view, uint32_t row);
+/* Uninitialised aligned memory of a view's shape, until the caller sets body_used[PL_VMEM] back; or NULL. */
+struct pl_view *pl_temporary_make(struct pl_context *c, struct pl_temporary *t, const struct pl_view *view,
+                                  const char *who);
+/* The view if it is aligned, or a temporary with its contents; NULL with a sticky error. */
+struct pl_view *pl_aligned(struct pl_context *c, struct pl_view *view, uint32_t row, struct pl_temporary *t,
+                           const char *who);
 
 /* ---- debug.c ---- */
 extern unsigned pl_debug_flags; /* enum pl_debug_flags */

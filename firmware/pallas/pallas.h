@@ -447,7 +447,7 @@ void pl_store_masked(pl_ref o, pl_ref x, pl_ref mask);
 void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns);
 /* o = x, which has one row, one column or one element, everywhere; with a cast as pl_copy. */
 void pl_broadcast(pl_ref o, pl_ref x);
-/* o[..., i, ...] = i along the last (dimension 1) or the last but one (0) dimension. */
+/* o[..., i, ...] = i along a dimension: the last, or the last but one if those before have extent 1. */
 void pl_iota(pl_ref o, unsigned dimension);
 /* Over what a reduction goes: the elements of a column (result [1, columns]), of a row ([rows, 1]), all. */
 enum pl_reduction { PL_OVER_ROWS = 0, PL_OVER_COLUMNS = 1, PL_OVER_ALL = 2 };

@@ -8,11 +8,24 @@
 enum pl_operation {
   PL_OP_COPY = 1,
   PL_OP_ADD,
+  PL_OP_SUB,
+  PL_OP_MUL,
+  PL_OP_MAX,
+  PL_OP_MIN,
+  PL_OP_LESS,
+  PL_OP_LESS_EQUAL,
+  PL_OP_EQUAL,
+  PL_OP_NOT_EQUAL,
   PL_OP_RELU,      /* max(x, 0) */
   PL_OP_BIAS_RELU, /* max(x + bias, 0) */
+  PL_OP_WHERE,     /* sources a, b, mask */
   PL_OP_FILL,
+  PL_OP_IOTA_ROWS,
+  PL_OP_IOTA_COLUMNS,
   PL_OP_ARGMAX,
+  PL_OP_REDUCE, /* + enum pl_reducer + 3 x enum pl_reduction: the last nine */
 };
+enum pl_reducer { PL_REDUCE_SUM, PL_REDUCE_MAX, PL_REDUCE_MIN };
 
 /* How a source's elements relate to the result's. */
 enum pl_broadcast {
@@ -44,6 +57,39 @@ struct pl_program {
   uint8_t aregs;
 };
 
+/* A ref as rows of columns: leading dimensions are folded into rows. */
+struct pl_plane {
+  int32_t rows, columns, pitch;
+};
+
+struct pl_vector_call {
+  unsigned operation;
+  struct pl_view *view[1 + PL_VECTOR_SOURCES];
+  struct pl_plane plane[1 + PL_VECTOR_SOURCES];
+  unsigned sources;
+  uint32_t scalar;
+  bool keeps;   /* part of the result stays as it was */
+  bool bounded; /* to these rows and columns */
+  int32_t rows, columns;
+  struct pl_view *written; /* the result's view, if view[0] is a temporary for it */
+  struct pl_temporary temporary[1 + PL_VECTOR_SOURCES];
+};
+
+/* ---- vector_place.c ---- */
+const char *pl_operation_name(unsigned operation);
+/* False if the view is empty or no plane. */
+bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane);
+pl_status pl_fail_shapes(unsigned operation, const struct pl_view *result, const struct pl_view *source);
+/* Checks operand i and brings it to the form that the vector unit takes, in a temporary if need be. */
+pl_status pl_vector_place(struct pl_context *c, struct pl_vector_call *call, unsigned i);
+/* The same for all refs, result first; false with a sticky error. */
+bool pl_vector_take(struct pl_context *c, struct pl_vector_call *call, const pl_ref *refs);
+
+/* ---- vector_record.c ---- */
+/* Queues the command of operands in place, and what brings a temporary result to where it belongs. */
+void pl_vector_run(struct pl_context *c, struct pl_vector_call *call, struct pl_signature *s);
+
+/* ---- program.c ---- */
 bool pl_is_float(unsigned dtype);
 /* Whether all groups of rows of an operand use one address register. */
 bool pl_one_register(const struct pl_side *side);
@@ -54,6 +100,10 @@ bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct 
                      uint32_t *entry);
 /* Grows when the program memory is emptied: records of an older one are stale. */
 extern uint32_t pl_programs_generation;
+
+/* reduce.c: the programs that carry a value over tiles. */
+void pl_emit_argmax(struct pl_program *p, const struct pl_signature *s);
+void pl_emit_reduce(struct pl_program *p, const struct pl_signature *s);
 
 /* Queues the operation of a record; views: result, sources. */
 void pl_vector_queue(struct pl_context *c, const struct pl_vector_record *r, struct pl_view *const *views,

@@ -50,5 +50,6 @@ void suite_race(void);
 void suite_scoped(void);
 void suite_copies(void);
 void suite_debug(void);
+void suite_compute(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { HBM_BYTES = 64 << 20, QUIET_LIMIT = 1 << 26 };
+enum { HBM_BYTES = 64 << 20, QUIET_LIMIT = 1 << 26, EVENTS = 1 << 16 };
 
 static const tpu_model_api *api;
 static tpu_model *model;
@@ -22,6 +22,9 @@ static char log_text[8192]; /* the first lines since host_logged() */
 static uint32_t instructions;
 static tpu_trace_record *trace;
 static uint32_t trace_count, trace_capacity;
+static struct host_event *events;
+static uint32_t event_count;
+static uint32_t staged[7][TPU_QUEUE_STRIDE / 4];
 
 static int mem_read(void *opaque, uint64_t address, void *data, size_t n) {
   (void)opaque;
@@ -86,6 +89,8 @@ void host_open(const struct host_options *options) {
       .config = options->config,
       .seed = options->seed,
       .timing = timing_of(options->timing),
+      .stall_percent = options->stall_percent,
+      .stall_seed = options->seed,
       .detect_races = host_detects_races(),
       .trace_records = options->trace_records != 0 ? 4096 : 0,
   };
@@ -107,6 +112,7 @@ void host_close(void) {
   model = NULL;
   free(hbm);
   free(trace);
+  free(events);
 }
 
 uint8_t *host_hbm(void) {
@@ -129,6 +135,15 @@ unsigned host_logged(void) {
 
 bool host_detects_races(void) {
   return strcmp(api->name, "func") == 0;
+}
+
+bool host_idle(void) {
+  uint32_t status = 0;
+  return api->mmio_read(model, TPU_REG_STATUS, 4, &status) == TPU_OK && (status & TPU_REG_STATUS_IDLE_MASK) != 0;
+}
+
+const char *host_model(void) {
+  return api->name;
 }
 
 const char *host_log(void) {
@@ -184,8 +199,32 @@ static uint32_t read(uintptr_t address, unsigned size) {
   return value;
 }
 
+const struct host_event *host_events(uint32_t *count) {
+  if (events == NULL)
+    events = calloc(EVENTS, sizeof *events);
+  *count = event_count;
+  event_count = 0;
+  return events;
+}
+
+/* Follows the staging registers, and notes what is queued. */
+static void note_write(uint32_t offset, uint32_t value) {
+  const uint32_t queue = (offset - TPU_QUEUE_BASE(0)) / TPU_QUEUE_STRIDE, at = offset % TPU_QUEUE_STRIDE;
+  if (offset >= TPU_QUEUE_BASE(0) && offset < TPU_QUEUE_BASE(7)) {
+    staged[queue][at / 4] = value;
+    if (at == TPU_Q_GO && events != NULL && event_count < EVENTS)
+      events[event_count++] = (struct host_event){.queue = queue,
+                                                  .tag = value,
+                                                  .src = staged[queue][TPU_DMA_SRC / 4],
+                                                  .dst = staged[queue][TPU_DMA_DST / 4]};
+  } else if (offset == TPU_REG_TRACE_MARK && events != NULL && event_count < EVENTS) {
+    events[event_count++] = (struct host_event){.mark = true, .tag = value};
+  }
+}
+
 static void write(uintptr_t address, unsigned size, uint32_t value) {
   uint32_t offset = offset_of(address);
+  note_write(offset, value);
   if (api->mmio_write(model, offset, size, value) != TPU_OK)
     stop("mmio_write");
 }

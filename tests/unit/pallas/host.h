@@ -16,6 +16,7 @@ struct host_options {
   uint32_t seed;
   uint32_t access_cycles; /* cycles between two accesses of the scalar core: 0 .. this, seeded */
   uint32_t trace_records; /* 0: no trace */
+  uint32_t stall_percent; /* of handshakes of the HBM port, seeded (RTL) */
 };
 
 /* Opens the one device; ends the program with a message if that fails. */
@@ -32,6 +33,20 @@ void host_peek(unsigned memory, uint32_t address, void *data, uint32_t n);
 unsigned host_logged(void);
 const char *host_log(void);
 bool host_detects_races(void);
+/* Nothing is queued or in flight. */
+bool host_idle(void);
+/* Name of the model. */
+const char *host_model(void);
+/*
+ * What the scalar core queued and marked since the last call: a write to GO with the source and destination that
+ * are staged (of DMA), or a write to TRACE_MARK. Off until the first call; the array belongs to the host.
+ */
+struct host_event {
+  bool mark;
+  uint32_t queue, tag; /* of a mark: its value is the tag */
+  uint32_t src, dst;
+};
+const struct host_event *host_events(uint32_t *count);
 /* Trace records so far; the array belongs to the host. */
 const void *host_trace(uint32_t *count);
 

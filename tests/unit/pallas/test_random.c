@@ -301,7 +301,7 @@ static void make_case(struct random_case *t) {
 
 static void run_case(unsigned number, bool again) {
   static struct random_case t;
-  static uint8_t before[MAX_OUT][1 << 20];
+  static uint8_t before[MAX_OUT][1 << 22];
   pl_kernel kernel = {.name = "random", .body = body, .user = &t, .grid = {.rank = 0}};
   const uint64_t seed = suite.random.state;
   pl_stats stats;

@@ -1,18 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Size of the runtime (drivers and kernel runtime, everything in them): code with constants, and static
-# data. With --check a line PASS or FAIL a bar.
+# Size of the runtime (drivers and kernel runtime, everything in them, whether a program uses it or not) as
+# linked: code with constants, and static data, from the map of a link that keeps all. With --check a line
+# PASS or FAIL a bar.
 #
-#   size.sh SIZE-PROGRAM OBJECT-FOLDER [--check]
+#   size.sh MAP [--check]
 
 CODE_BAR=$((64 * 1024))
 DATA_BAR=$((32 * 1024))
 
-read -r code data < <("$1" "$2"/hal/*.o "$2"/pallas/*.o |
-  awk 'NR > 1 { code += $1; data += $2 + $3 } END { print code, data }')
-[ -n "$code" ] || { echo "size.sh: no objects in $2" >&2; exit 1; }
-if [ "$3" != --check ]; then
+# A section's name may be on the line before its address, size and object.
+code=0 data=0
+while read -r name size; do
+  case $name in
+    .text* | .rodata* | .srodata*) code=$((code + size)) ;;
+    .data* | .sdata*) code=$((code + size)) data=$((data + size)) ;;
+    .bss* | .sbss*) data=$((data + size)) ;;
+  esac
+done < <(awk '
+  /^Linker script and memory map/ { on = 1 }
+  !on { next }
+  NF == 1 && /^ \./ { name = $1; next }
+  { object = "" }
+  /^ \./ { name = $1; size = $3; object = $4 }
+  /^ +0x/ { size = $2; object = $3 }
+  object ~ /obj\/(hal|pallas)\// { print name, size }' "$1")
+[ "$code" -gt 0 ] || { echo "size.sh: no runtime in $1" >&2; exit 1; }
+if [ "$2" != --check ]; then
   echo "runtime: $code bytes of code and constants (bar $CODE_BAR), $data bytes of static data (bar $DATA_BAR)"
   exit 0
 fi

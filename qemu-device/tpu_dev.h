@@ -30,6 +30,7 @@ enum {
     TPU_EXIT_HANG = 120,    /* nothing can ever happen again */
     TPU_EXIT_FAULT = 121,   /* the model library is dead */
     TPU_EXIT_LIMIT = 124,   /* a limit of time was reached; as timeout(1) */
+    TPU_EXIT_SIGNAL = 143,  /* ended from outside; as a shell says SIGTERM */
 };
 
 #define TPU_NEVER UINT64_MAX

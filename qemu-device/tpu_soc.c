@@ -7,8 +7,10 @@
  * the TPU's line is the external interrupt of hart 0, and the UART is polled.
  *
  * The machine ends a run that would not end by itself: a hang (see
- * tpu_time.c), a limit of virtual cycles, a limit of wall-clock seconds. It
- * also prints a progress line for runs that take long.
+ * tpu_time.c), a hart that traps for ever, a limit of virtual cycles, a limit
+ * of wall-clock seconds. It also prints a progress line for runs that take
+ * long. Only a firmware that says so ends with success: an end from outside
+ * (a signal) has a status of its own.
  */
 
 #include "qemu/osdep.h"
@@ -50,6 +52,10 @@ enum {
 
 /* The period of the checks that nothing else triggers. */
 #define TPU_SOC_WATCH_NS (1 * SCALE_MS)
+/* The same for what only the host's clock can see. */
+#define TPU_SOC_WALL_NS (200 * SCALE_MS)
+/* Looks in a row at a virtual clock that stands. */
+#define TPU_SOC_STILL_LOOKS 25
 
 struct TPUSocState {
     MachineState parent_obj;
@@ -73,7 +79,11 @@ struct TPUSocState {
     /* Watching */
     QEMUTimer *watch;
     QEMUTimer *limit;
+    QEMUTimer *wall;
+    Notifier shutdown;
     int64_t start_us;
+    int64_t still_ns;
+    unsigned still_looks;
     int64_t shown_us;
     uint64_t shown_cycle;
 };
@@ -131,7 +141,7 @@ static const TPUBoardOps tpu_soc_board_ops = {
     .describe = tpu_soc_describe,
 };
 
-static void tpu_soc_end(TPUSocState *s, const char *what)
+static void tpu_soc_end(TPUSocState *s, const char *what, int status)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *device = tpu_describe(&s->tpu);
@@ -143,7 +153,7 @@ static void tpu_soc_end(TPUSocState *s, const char *what)
     error_report("tpu-soc: %s", what);
     error_printf("%s%s", text->str, device);
     qemu_system_shutdown_request_with_code(SHUTDOWN_CAUSE_GUEST_PANIC,
-                                           TPU_EXIT_LIMIT);
+                                           status);
 }
 
 static void tpu_soc_limit(void *opaque)
@@ -153,7 +163,7 @@ static void tpu_soc_limit(void *opaque)
                                             " cycles is reached",
                                             s->max_cycles);
 
-    tpu_soc_end(s, what);
+    tpu_soc_end(s, what, TPU_EXIT_LIMIT);
 }
 
 static void tpu_soc_progress(TPUSocState *s, int64_t now_us)
@@ -186,15 +196,53 @@ static void tpu_soc_watch(void *opaque)
     if (s->progress) {
         tpu_soc_progress(s, now_us);
     }
-    if (s->max_seconds &&
-        now_us - s->start_us > s->max_seconds * G_USEC_PER_SEC) {
+    timer_mod(s->watch, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+              TPU_SOC_WATCH_NS);
+}
+
+/*
+ * A hart whose trap handler traps executes nothing: the virtual clock stands,
+ * and with it every timer on it.
+ */
+static bool tpu_soc_still(TPUSocState *s)
+{
+    int64_t now_ns = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+    if (!tcg_enabled() || !runstate_is_running() || tpu_soc_asleep(s) ||
+        now_ns != s->still_ns) {
+        s->still_ns = now_ns;
+        s->still_looks = 0;
+        return false;
+    }
+    return ++s->still_looks >= TPU_SOC_STILL_LOOKS;
+}
+
+static void tpu_soc_wall(void *opaque)
+{
+    TPUSocState *s = opaque;
+    int64_t us = g_get_monotonic_time() - s->start_us;
+
+    if (tpu_soc_still(s)) {
+        tpu_soc_end(s, "hang: a hart traps for ever, its trap handler too; "
+                    "is there a program, and does mtvec point to it?",
+                    TPU_EXIT_HANG);
+    } else if (s->max_seconds && us > s->max_seconds * G_USEC_PER_SEC) {
         g_autofree char *what = g_strdup_printf("the limit of %u seconds is "
                                                 "reached", s->max_seconds);
 
-        tpu_soc_end(s, what);
+        tpu_soc_end(s, what, TPU_EXIT_LIMIT);
     }
-    timer_mod(s->watch, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
-              TPU_SOC_WATCH_NS);
+    timer_mod(s->wall, qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+              TPU_SOC_WALL_NS);
+}
+
+/* A run that a signal ends has not succeeded. */
+static void tpu_soc_shutdown(Notifier *notifier, void *data)
+{
+    if (*(ShutdownCause *)data == SHUTDOWN_CAUSE_HOST_SIGNAL) {
+        qemu_system_shutdown_request_with_code(SHUTDOWN_CAUSE_HOST_SIGNAL,
+                                               TPU_EXIT_SIGNAL);
+    }
 }
 
 static uint64_t tpu_soc_finisher_read(void *opaque, hwaddr offset,
@@ -399,6 +447,11 @@ static void tpu_soc_init(MachineState *machine)
     s->shown_us = s->start_us;
     s->watch = timer_new_ns(QEMU_CLOCK_VIRTUAL, tpu_soc_watch, s);
     timer_mod(s->watch, TPU_SOC_WATCH_NS);
+    s->wall = timer_new_ns(QEMU_CLOCK_REALTIME, tpu_soc_wall, s);
+    timer_mod(s->wall, qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+              TPU_SOC_WALL_NS);
+    s->shutdown.notify = tpu_soc_shutdown;
+    qemu_register_shutdown_notifier(&s->shutdown);
     if (s->max_cycles) {
         s->limit = timer_new_ns(QEMU_CLOCK_VIRTUAL, tpu_soc_limit, s);
         timer_mod(s->limit, s->max_cycles * s->tpu.period_ns);

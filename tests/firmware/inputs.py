@@ -126,6 +126,7 @@ def cases():
     yield "another library as model", run("hello", platform="/lib/x86_64-linux-gnu/libm.so.6"), None, ["tpu_model_get_api"]
     yield "an unknown configuration", ["tools/run/peplos-run", "--platform", "func", "--config", "sim99", "hello"], None, ["sim99", "sim16"]
     yield "make run with an unknown app", ["make", "--no-print-directory", "run", "APP=matmull", "PLATFORM=func"], None, ["matmull"]
+    yield "waveforms of no cycles", ["tools/run/peplos-run", "--wave", "200", "100", "hello"], 2, ["200 to 100", "less than TO"]
     yield "make wave without a window", ["make", "--no-print-directory", "wave"], None, ["FROM=", "TO="]
 
 

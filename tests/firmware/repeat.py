@@ -3,12 +3,13 @@
 """The same run again, and again while the host is busy: console and trace must be the same bytes.
 
 Every run is made four times: alone, alone again, beside one busy process a core and two more, and with
-another quantum (cycles between two catch-ups of the device), which must not be seen either. A control:
-with another HBM latency the trace must differ, or this test would see nothing.
+another quantum (cycles between two catch-ups of the device), which must not be seen either. The RTL's three
+builds must agree too. A control: with another HBM latency the trace must differ, or this test would see nothing.
 """
 
 import argparse
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,13 @@ def run(platform, name, label, options):
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    check=False)
     return [(out / file).read_bytes() for file in ("console.txt", "trace.bin")]
+
+
+def middle(trace):
+    """The cycle of the middle record of a trace (docs/contract.md section 11)."""
+    head, record = struct.unpack_from("<2I", trace, 12)
+    count = (len(trace) - head) // record
+    return int.from_bytes(trace[head + count // 2 * record:][:6], "little")
 
 
 def busy_run(*arguments):
@@ -61,9 +69,19 @@ def main():
         others = {"again": run(platform, name, "again", []),
                   "beside busy processes": busy_run(platform, name, "busy", []),
                   "with another quantum": run(platform, name, "quantum", ["--quantum", "777"])}
+        if platform == "rtl":
+            others["on the checked build"] = run("rtl_checked", name, "checked", [])
+            start = middle(trace) - 100
+            others["on the build for waveforms"] = run("rtl", name, "wave", ["--wave", str(start), str(start + 200)])
+            wave = (start, (ROOT / f"build/tests/repeat/rtl-{name.split()[0]}-wave/wave.fst").read_bytes())
         different = [f"{what} {label}" for label, other in others.items()
                      for what, a, b in zip(("console", "trace"), (console, trace), other) if a != b]
-        verdict(f"{name}, four runs: {len(console)} bytes of console and {len(trace)} of trace are the same",
+        if platform == "rtl" and name == "matmul":
+            first, last = struct.unpack_from(">QQ", wave[1], 9)  # the header of FST: a byte, a length, two times
+            want = 2 * wave[0], 2 * wave[0] + 399
+            verdict(f"waveforms of 200 cycles, {len(wave[1])} bytes", (first, last) == want,
+                    f"times {first} to {last} instead of {want[0]} to {want[1]}, two a cycle")
+        verdict(f"{name}, {len(others) + 1} runs: {len(console)} bytes of console and {len(trace)} of trace are the same",
                 not different, f"{', '.join(different)} differs")
     other = run(platform, "matmul", "latency", ["--latency", "140"])
     verdict("control: another HBM latency shows", other[1] != run(platform, "matmul", "first", [])[1],

@@ -7,6 +7,7 @@
 import os
 import subprocess
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -109,6 +110,26 @@ class Suite:
                                    machine=",max-seconds=2,progress=1")
         assert status == 124 and "limit of 2 seconds" in text, (status, text)
         assert "Mcycles" in text and "kcycles/s" in text, text
+
+    def test_trap_loop(self):
+        # No program: every trap handler traps, no instruction is executed, virtual time stands.
+        result = subprocess.run(
+            [str(self.qemu), "-M", f"tpu-soc,model={self.folder / 'libtpu_stub.so'},max-cycles=1000",
+             "-icount", "shift=3,sleep=off", "-nodefaults", "-display", "none"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 120 and "traps for ever" in result.stderr, result
+        assert "hart 0 runs at pc" in result.stderr, result
+
+    def test_signal_is_no_success(self):
+        process = subprocess.Popen(
+            [str(self.qemu), "-M", f"tpu-soc,model={self.folder / 'libtpu_stub.so'}", "-icount",
+             "shift=3,sleep=off", "-nodefaults", "-display", "none", "-serial", "null", "-kernel",
+             str(self.folder / "hart_test.elf"), "-append", "loop"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.terminate()
+        _, text = process.communicate(timeout=60)
+        assert process.returncode == 143 and "signal 15" in text, (process.returncode, text)
 
     def test_no_other_cpu(self):
         status, _, text = self.run("cpu", options=("-cpu", "lowrisc-ibex"))

@@ -6,10 +6,13 @@
 // One Verilated context an instance. Inputs change while the clock is low, are evaluated, sampled, and
 // then the clock rises: a comb path from an input to an output is thus seen in the cycle it belongs to.
 // $finish, $stop and assertion failures mark the instance as dead instead of ending the process.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -158,6 +161,7 @@ void tpu_model::build() {
     wave = std::make_unique<VerilatedFstC>();
     top->trace(wave.get(), 99);
     wave->open(wave_path.c_str());
+    if (!wave->isOpen()) throw std::runtime_error("cannot write waveforms to " + wave_path);
   }
 #endif
   hbm.configure(host, params->hbm_port_bytes, params->hbm_shared_bus != 0, config.stall_percent,
@@ -182,7 +186,7 @@ void tpu_model::tick() {
   pins->clk_i = 0;
   eval();
 #if VM_TRACE_FST
-  const bool dump = wave && now >= config.wave_from && now < config.wave_to;
+  const bool dump = wave && pins->rst_ni && now >= config.wave_from && now < config.wave_to;
   if (dump) wave->dump(2 * now);
 #endif
   if (pins->rst_ni) {
@@ -294,11 +298,21 @@ static tpu_status check_config(const tpu_model_config* c, char* error, size_t si
     std::snprintf(error, size, "%s belongs to the functional model", c->detect_races ? "race detection" : "timing mode");
     return TPU_ENOTSUP;
   }
+  if (c->hbm_latency > TPU_REG_HBM_LATENCY_CYCLES_MASK) {
+    std::snprintf(error, size, "hbm_latency %u; at most %u", c->hbm_latency, TPU_REG_HBM_LATENCY_CYCLES_MASK);
+    return TPU_EINVAL;
+  }
   if (c->stall_percent > 90) {
     std::snprintf(error, size, "stall_percent is %u, at most 90", c->stall_percent);
     return TPU_EINVAL;
   }
-#if !VM_TRACE_FST
+#if VM_TRACE_FST
+  if (c->wave_path != nullptr && c->wave_from >= c->wave_to) {
+    std::snprintf(error, size, "waveforms from cycle %llu to %llu: the end must be behind the start",
+                  static_cast<unsigned long long>(c->wave_from), static_cast<unsigned long long>(c->wave_to));
+    return TPU_EINVAL;
+  }
+#else
   if (c->wave_path != nullptr) {
     std::snprintf(error, size, "waveforms need the waveform build of this library (libtpu_rtl_wave.so)");
     return TPU_ENOTSUP;
@@ -306,6 +320,48 @@ static tpu_status check_config(const tpu_model_config* c, char* error, size_t si
 #endif
   return TPU_OK;
 }
+
+// What is Verilator's of a model.
+static void take_apart(tpu_model* m) {
+  if (!m->top) return;
+  Entered in(m);
+#if VM_TRACE_FST
+  if (m->wave) m->wave->close();
+  m->wave.reset();
+#endif
+  m->top->final();
+  m->top.reset();
+  m->context.reset();
+  m->dead = true;
+}
+
+// The models of this process. A host may destroy its models in exit handlers, when the static objects of
+// this library are gone already, Verilator's too; what is Verilator's is taken apart before that. The
+// object is made by the first model, after Verilator's, and so goes before them.
+class Alive {
+ public:
+  static void add(tpu_model* m) {
+    const std::lock_guard<std::mutex> hold(lock);
+    static Alive all;
+    models = &all.list_;
+    models->push_back(m);
+  }
+  static void remove(tpu_model* m) {
+    const std::lock_guard<std::mutex> hold(lock);
+    if (models != nullptr) models->erase(std::remove(models->begin(), models->end(), m), models->end());
+  }
+
+ private:
+  Alive() = default;
+  ~Alive() {
+    const std::lock_guard<std::mutex> hold(lock);
+    models = nullptr;
+    for (tpu_model* m : list_) take_apart(m);
+  }
+  std::vector<tpu_model*> list_;
+  inline static std::mutex lock;
+  inline static std::vector<tpu_model*>* models = nullptr;
+};
 
 static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* host, tpu_model** out, char* error,
                                size_t size) {
@@ -327,11 +383,15 @@ static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* 
     m->trace.resize(c->trace_records);
     m->tracing = c->trace_records != 0;
     m->build();
+    Alive::add(m.get());
     *out = m.release();
     return (*out)->dead ? TPU_EFAULT : TPU_OK;
   } catch (const std::bad_alloc&) {
     std::snprintf(error, size, "out of memory");
     return TPU_ENOMEM;
+  } catch (const std::runtime_error& e) {
+    std::snprintf(error, size, "%s", e.what());
+    return TPU_EINVAL;
   } catch (...) {
     std::snprintf(error, size, "internal error while creating the RTL model");
     return TPU_EFAULT;
@@ -340,14 +400,8 @@ static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* 
 
 static void model_destroy(tpu_model* m) {
   if (m == nullptr) return;
-  {
-    Entered in(m);
-#if VM_TRACE_FST
-    if (m->wave) m->wave->close();
-#endif
-    m->top->final();
-    m->top.reset();
-  }
+  Alive::remove(m);
+  take_apart(m);
   delete m;
 }
 

@@ -2,6 +2,8 @@
 /* The copies of the pipeline: their constant words, their edges, and the ways that are not the hot one. */
 #include "pipeline.h"
 
+enum { MOST_ROWS = 0xffff }; /* of one level of a command */
+
 struct level {
   uint32_t count, valid;
   uint32_t memory_stride, chip_stride;
@@ -30,7 +32,8 @@ static unsigned block_levels(const struct pl_operand *op, const int32_t *valid, 
       *row *= l.count;
       *valid_row *= here;
     } else if (valid == NULL && n > 0 && l.memory_stride == level[n - 1].memory_stride * level[n - 1].count &&
-               l.chip_stride == level[n - 1].chip_stride * level[n - 1].count) {
+               l.chip_stride == level[n - 1].chip_stride * level[n - 1].count &&
+               (uint64_t)l.count * level[n - 1].count <= MOST_ROWS) {
       level[n - 1].count *= l.count;
       level[n - 1].valid *= here;
     } else {
@@ -53,25 +56,38 @@ static void put_levels(struct pl_transfer *t, const struct level *level, unsigne
   t->count2 = count[2];
 }
 
+/* Does one command do? Counts are 16 bits, and there are three levels. */
+static pl_status check_levels(const struct pl_operand *op, const struct level *level, unsigned n,
+                              const char *which) {
+  if (n > 3)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
+                           "%s block of more than 3 dimensions of more than one row; cut it into smaller ones",
+                           which);
+  for (unsigned i = 0; i < n; i++)
+    if (level[i].count > MOST_ROWS)
+      return pl_fail_operand(PL_ERROR_LIMIT, op, "%s block with %u rows in one dimension; %u is the most",
+                             which, (unsigned)level[i].count, (unsigned)MOST_ROWS);
+  return PL_OK;
+}
+
 pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space) {
   struct pl_transfer *t = &op->transfer;
   struct level level[PL_MAX_RANK];
-  uint32_t valid_row;
-  unsigned plain = 0;
+  int32_t whole[PL_MAX_RANK];
+  uint32_t row, valid_row;
   bool ragged = false;
 
-  const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &valid_row);
   for (unsigned d = 0; d < op->rank; d++) {
     ragged |= op->dim[d].full != op->dim[d].blocks;
-    plain += op->dim[d].block > 1 && d + 1u < op->rank;
+    whole[d] = op->dim[d].block;
   }
-  if (n > 3 || (ragged && plain > 3))
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
-                           "a block of more than %d dimensions of more than one row", 3);
-  for (unsigned i = 0; i < n; i++)
-    if (level[i].count > 0xffff)
-      return pl_fail_operand(PL_ERROR_LIMIT, op, "a block with %u rows in one dimension; 65535 is the most",
-                             (unsigned)level[i].count);
+  /* At an edge rows are not merged, so that there may be more of them. */
+  if (ragged &&
+      check_levels(op, level, block_levels(op, whole, level, &row, &valid_row), "a ragged") != PL_OK)
+    return pl_context.status;
+  const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &valid_row);
+  if (check_levels(op, level, n, "a") != PL_OK)
+    return pl_context.status;
   put_levels(t, level, n, false);
   t->memory = (uint8_t)(memory_space - PL_HBM + TPU_SPACE_HBM);
   t->chip = (uint8_t)(op->space - PL_HBM + TPU_SPACE_HBM);

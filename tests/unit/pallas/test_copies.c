@@ -122,6 +122,31 @@ static void bad_body(void) {
   }
 }
 
+/* Columns 1 to 3 of every row: levels longer than the 16 bits of a command's count, inside and outside. */
+static void long_body(void) {
+  const pl_slice some = PL_DS(1, 3);
+  pl_ref in = pl_input(0), out = pl_output(0);
+  if (pl_ref_rank(in) == 3)
+    pl_sync_copy(pl_at(in, PL_ALL, PL_ALL, some), pl_at(out, PL_ALL, PL_ALL, some));
+  else
+    pl_sync_copy(pl_at(in, PL_ALL, PL_ALL, PL_ALL, some), pl_at(out, PL_ALL, PL_ALL, PL_ALL, some));
+}
+
+static void test_long(pl_shape shape, const char *name) {
+  const pl_array from = suite_array(PL_INT8, shape), to = suite_array(PL_INT8, shape);
+  const pl_kernel kernel = {.name = "long", .body = long_body, .in = {PL_IN_HBM}, .out = {PL_IN_HBM}};
+  const uint32_t columns = (uint32_t)shape.extent[shape.rank - 1], n = pl_array_bytes(&from);
+  const int8_t *a = pl_hbm_pointer(&from), *b = pl_hbm_pointer(&to);
+  uint32_t wrong = 0;
+
+  suite_fill(&from);
+  memset(pl_hbm_pointer(&to), 0x55, n);
+  suite_ok(pl_call(&kernel, PL_ARGS(from), PL_RESULTS(to)), "copies: %s", name);
+  for (uint32_t i = 0; i < n; i++)
+    wrong += b[i] != (i % columns >= 1 && i % columns < 4 ? a[i] : 0x55);
+  check(wrong == 0, "copies: %s, contents (%u wrong)", name, wrong);
+}
+
 static pl_status call(void (*body)(void), int32_t steps) {
   const pl_kernel kernel = {
       .name = "copies",
@@ -194,5 +219,7 @@ void suite_copies(void) {
     suite_fails(call(bad_body, 2), cases[which].status, name, "kernel copies", w[0], w[1], w[2], w[3], NULL);
   }
   test_forms();
+  test_long(PL_SHAPE(2, 65537, 5), "a middle dimension of 65537 rows");
+  test_long(PL_SHAPE(65537, 2, 2, 5), "an outer dimension of 65537 planes");
   check(host_logged() == 0, "copies: the model logged nothing");
 }

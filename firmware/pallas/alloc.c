@@ -140,6 +140,12 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
     c->status = PL_OK;
   if (space < PL_HBM || space > PL_ACC || array == NULL)
     return pl_fail(PL_ERROR_ARGUMENT, "pl_alloc: space %s", pl_space_name(space));
+  if (c->plan != NULL && space != PL_HBM)
+    return pl_fail(
+        PL_ERROR_ARGUMENT,
+        "pl_alloc inside a kernel: %s belongs to the running plan; use scratch or pl_run_scoped(), "
+        "or allocate before the call",
+        pl_space_name(space));
   if (pl_check_shape(&shape, dtype) != PL_OK)
     return c->status;
   for (int i = 0; i < PL_MAX_ALLOCATIONS && slot == NULL; i++)

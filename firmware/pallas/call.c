@@ -27,15 +27,20 @@ static inline bool overlap(const struct pl_operand *a, const struct pl_operand *
   return a->base < b->base + b->hbm_bytes && b->base < a->base + a->hbm_bytes;
 }
 
+/* An operand that is not in HBM has 0 bytes there, and a base of another meaning. */
+static PL_COLD bool both_in_hbm(const struct pl_operand *a, const struct pl_operand *b) {
+  return a->hbm_bytes != 0 && b->hbm_bytes != 0;
+}
+
 /* An output that shares memory with another operand would race with it. */
 static pl_status check_overlap(const struct pl_plan *plan) {
   const struct pl_operand *const end = plan->operand + plan->inputs + plan->outputs;
   for (const struct pl_operand *out = plan->operand + plan->inputs; out != end; out++) {
     for (const struct pl_operand *other = plan->operand; other != out; other++)
-      if (PL_UNLIKELY(overlap(out, other)))
+      if (PL_UNLIKELY(overlap(out, other)) && both_in_hbm(out, other))
         return fail_overlap(out, other);
     for (uint32_t i = 0; i < plan->prefetches; i++)
-      if (overlap(out, &plan->prefetch[i]))
+      if (overlap(out, &plan->prefetch[i]) && both_in_hbm(out, &plan->prefetch[i]))
         return fail_overlap(out, &plan->prefetch[i]);
   }
   return PL_OK;
@@ -48,6 +53,7 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
     c->body_used[space] = plan->used[space];
   c->body_used[PL_SEMAPHORE] = plan->semaphores;
   c->fenced = false;
+  c->view_floor = c->view_generation;
   c->head.inputs = plan->inputs;
   c->head.outputs = plan->outputs;
   c->head.scratches = plan->scratches;
@@ -86,9 +92,11 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
   if (status == PL_OK) {
     pl_drain(c);
   } else if (status != PL_ERROR_DEADLOCK && status != PL_ERROR_DEVICE) {
-    c->status = PL_OK; /* what is queued can still end well */
+    pl_message_keep(true); /* what is queued can still end well; if not, that is not what went wrong first */
+    c->status = PL_OK;
     pl_drain(c);
     c->status = status;
+    pl_message_keep(false);
   }
   c->in_body = false;
   for (uint32_t i = 0; i < plan->semaphores && c->status == PL_OK; i++)

@@ -6,6 +6,7 @@
 
 static char message[PL_MESSAGE_BYTES];
 static size_t message_length;
+static bool kept; /* the message is of an error that came before */
 
 const char *pl_error_message(void) {
   return message;
@@ -75,6 +76,8 @@ void pl_message_clear(void) {
 
 void pl_message_add(const char *format, ...) {
   va_list args;
+  if (kept)
+    return;
   va_start(args, format);
   add(format, args);
   va_end(args);
@@ -103,45 +106,47 @@ static void become(struct pl_context *c, pl_status status) {
     c->queue[q].owner = NULL;
 }
 
-pl_status pl_fail(pl_status status, const char *format, ...) {
+void pl_message_keep(bool keep) {
+  kept = keep;
+}
+
+static pl_status fail(pl_status status, const struct pl_operand *op, const char *format, va_list args) {
   struct pl_context *c = &pl_context;
-  if (c->status == PL_OK) {
-    va_list args;
+  char name[24];
+  if (c->status != PL_OK)
+    return c->status;
+  if (!kept) {
     begin();
-    va_start(args, format);
+    if (op != NULL)
+      pl_message_add("%s: ", pl_view_name(&op->view, name));
     add(format, args);
-    va_end(args);
-    become(c, status);
   }
-  return c->status;
+  become(c, status);
+  return status;
+}
+
+pl_status pl_fail(pl_status status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  status = fail(status, NULL, format, args);
+  va_end(args);
+  return status;
 }
 
 pl_status pl_error(pl_status status, const char *format, ...) {
-  struct pl_context *c = &pl_context;
-  if (c->plan == NULL)
-    c->status = PL_OK;
-  if (c->status == PL_OK) {
-    va_list args;
-    begin();
-    va_start(args, format);
-    add(format, args);
-    va_end(args);
-    become(c, status);
-  }
-  return c->status;
+  va_list args;
+  if (pl_context.plan == NULL)
+    pl_context.status = PL_OK;
+  va_start(args, format);
+  status = fail(status, NULL, format, args);
+  va_end(args);
+  return status;
 }
 
 pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...) {
-  struct pl_context *c = &pl_context;
-  if (c->status == PL_OK) {
-    va_list args;
-    begin();
-    char name[24];
-    pl_message_add("%s: ", pl_view_name(&op->view, name));
-    va_start(args, format);
-    add(format, args);
-    va_end(args);
-    become(c, status);
-  }
-  return c->status;
+  va_list args;
+  va_start(args, format);
+  status = fail(status, op, format, args);
+  va_end(args);
+  return status;
 }

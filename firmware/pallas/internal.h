@@ -306,6 +306,7 @@ struct pl_context {
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
   uint32_t next_view, view_generation;
+  uint32_t view_floor; /* pooled views of this generation and before are of earlier calls */
   /* End of what is in use in each space while a body runs: bytes, rows in ACC, semaphores after
      PL_FIRST_SEMAPHORE. What is allocated in a body (scopes, inner pipelines) comes behind, and is given back
      in reverse order. */
@@ -340,6 +341,8 @@ PL_COLD pl_status pl_fail_operand(pl_status status, const struct pl_operand *op,
 /* Appends to the message. */
 PL_COLD void pl_message_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 PL_COLD void pl_message_clear(void);
+/* Errors while this is on change the status and not the message. */
+PL_COLD void pl_message_keep(bool keep);
 const char *pl_space_name(unsigned space);
 const char *pl_view_name(const struct pl_view *view, char text[24]);
 void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]);

@@ -60,9 +60,9 @@ static void put_levels(struct pl_transfer *t, const struct level *level, unsigne
 static pl_status check_levels(const struct pl_operand *op, const struct level *level, unsigned n,
                               const char *which) {
   if (n > 3)
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op,
-                           "%s block of more than 3 dimensions of more than one row; cut it into smaller ones",
-                           which);
+    return pl_fail_operand(
+        PL_ERROR_UNSUPPORTED, op,
+        "%s block of more than 3 dimensions of more than one row; cut it into smaller ones", which);
   for (unsigned i = 0; i < n; i++)
     if (level[i].count > MOST_ROWS)
       return pl_fail_operand(PL_ERROR_LIMIT, op, "%s block with %u rows in one dimension; %u is the most",

@@ -32,9 +32,11 @@ struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
     return NULL;
   }
   if ((ref.view->flags & PL_VIEW_POOLED) &&
-      (ref.generation != ref.view->generation || ref.view->step != c->step)) {
+      (ref.generation != ref.view->generation || ref.view->step != c->step ||
+       (int32_t)(ref.generation - c->view_floor) <= 0)) {
     pl_fail(PL_ERROR_REF,
-            "a ref made by pl_at() and its like in another step, or before PL_MAX_VIEWS (%d) others, or by "
+            "a ref made by pl_at() and its like in another step or call, or before PL_MAX_VIEWS (%d) others, "
+            "or by "
             "pl_run_scoped() that has ended, is used: make it where it is needed",
             PL_MAX_VIEWS);
     return NULL;

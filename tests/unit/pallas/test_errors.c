@@ -39,6 +39,7 @@ static void stale_body(void) {
   kept_step = pl_program_id(0);
 }
 
+static pl_array mine;
 static int which;
 static void misuse_body(void) {
   pl_ref x = pl_input(0), o = pl_output(0);
@@ -92,6 +93,19 @@ static void misuse_body(void) {
   }
   case 15:
     pl_relu(pl_at(o, PL_DS(0, 0)), x, PL_NO_REF);
+    break;
+  case 16:
+    pl_alloc(PL_VMEM, PL_F32, PL_SHAPE(16, 40), &mine);
+    break;
+  case 17:
+    pl_alloc(PL_SMEM, PL_F32, PL_SHAPE(4), &mine);
+    break;
+  case 18:
+    pl_alloc(PL_ACC, PL_F32, PL_SHAPE(16, 16), &mine);
+    break;
+  case 19:
+    if (pl_alloc(PL_HBM, PL_F32, PL_SHAPE(16, 40), &mine) == PL_OK)
+      pl_free(&mine);
     break;
   }
 }
@@ -222,6 +236,25 @@ static void test_budget(void) {
               "20032 bytes wanted, 16384 there", NULL);
 }
 
+static void part_body(void) {
+  if (kept.view == NULL)
+    kept = pl_at(pl_input(0), PL_DS(0, 8));
+  pl_copy(pl_at(pl_output(0), PL_DS(0, 8)), kept);
+}
+
+/* A part that was made in an earlier call, in a step of the same number. */
+static void test_kept_part(void) {
+  const pl_kernel kernel = {.name = "part",
+                            .body = part_body,
+                            .in = {PL_BLOCK(identity, 16, 40)},
+                            .out = {PL_BLOCK(identity, 16, 40)}};
+  kept = (pl_ref){0};
+  suite_ok(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)), "errors: a part is used where it was made");
+  suite_fails(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_REF, "errors: a part of an earlier call",
+              "kernel part, step 0", "in another step or call", NULL);
+  still_works("a part of an earlier call");
+}
+
 static void test_misuse(void) {
   static const struct {
     pl_status status;
@@ -243,6 +276,10 @@ static void test_misuse(void) {
       {PL_ERROR_SHAPE, "argmax into floats", "int32"},
       {PL_ERROR_ARGUMENT, "a call inside a body", "inside a kernel body"},
       {PL_ERROR_SHAPE, "a vector operation on nothing", "empty"},
+      {PL_ERROR_ARGUMENT, "VMEM allocated in a body", "VMEM belongs to the running plan"},
+      {PL_ERROR_ARGUMENT, "SMEM allocated in a body", "SMEM belongs to the running plan"},
+      {PL_ERROR_ARGUMENT, "ACC allocated in a body", "ACC belongs to the running plan"},
+      {PL_ERROR_ARGUMENT, "an array freed in a body", "pl_free inside a kernel body"},
   };
   for (int i = 0; i < (int)(sizeof cases / sizeof cases[0]); i++) {
     char name[96];
@@ -250,6 +287,7 @@ static void test_misuse(void) {
     suite_fails(misuse(i), cases[i].status, name, "kernel misuse, step 0 (0)", cases[i].word, NULL);
     still_works(cases[i].name);
   }
+  suite_ok(pl_free(&mine), "errors: HBM may be allocated in a body");
   const pl_kernel stale = {.name = "stale",
                            .body = stale_body,
                            .grid = PL_GRID(4),
@@ -259,8 +297,10 @@ static void test_misuse(void) {
   suite_fails(pl_call(&stale, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_REF, "errors: a ref of an earlier step",
               "step 1", "another step", NULL);
   check(kept_step == 1, "errors: later steps do not run (%d)", (int)kept_step);
+  test_kept_part();
   pl_copy(kept, kept);
-  suite_fails(PL_ERROR_REF, PL_ERROR_REF, "errors: an operation outside a body", "another step", NULL);
+  suite_fails(PL_ERROR_REF, PL_ERROR_REF, "errors: an operation outside a body", "outside a kernel body",
+              NULL);
   still_works("an operation outside a body");
 }
 
@@ -278,6 +318,24 @@ static void test_device_error(void) {
   still_works("a device error");
 }
 
+static void two_errors_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+  mmio_write32(PEPLOS_TPU_BASE + 0xfff0u, 1);
+  pl_copy(pl_input(0), pl_output(0));
+}
+
+/* What goes wrong while a failed call drains does not hide why it failed. */
+static void test_first_error(void) {
+  const pl_kernel kernel = {.name = "two errors",
+                            .body = two_errors_body,
+                            .grid = PL_GRID(4),
+                            .in = {PL_BLOCK(identity, 16, 40)},
+                            .out = {PL_BLOCK(identity, 16, 40)}};
+  suite_fails(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_REF, "errors: the first of two errors",
+              "kernel two errors, step 0 (0): pl_copy: input 0 would be written", NULL);
+  still_works("two errors");
+}
+
 void suite_errors(void) {
   x = suite_array(PL_F32, PL_SHAPE(64, 40));
   o = suite_array(PL_F32, PL_SHAPE(64, 40));
@@ -287,5 +345,6 @@ void suite_errors(void) {
   test_misuse();
   check(host_logged() == 0, "errors: the model logged nothing");
   test_device_error();
+  test_first_error();
   check(host_logged() != 0, "errors: the model logged the device error");
 }

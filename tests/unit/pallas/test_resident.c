@@ -73,6 +73,23 @@ static void test_spaces(void) {
   pl_free(&a);
 }
 
+/* A part of an array on the chip whose offset, taken as an address of HBM, lies in the output. */
+static void test_no_alias(void) {
+  pl_array x = suite_array(PL_F32, PL_SHAPE(64, 48)), o = suite_array(PL_F32, PL_SHAPE(64, 48)), v;
+  const pl_kernel copy = {.name = "copy", .body = copy_body};
+
+  suite_fill(&x);
+  suite_ok(pl_alloc(PL_VMEM, PL_F32, PL_SHAPE(448, 48), &v), "resident: most of VMEM");
+  pl_array part = v;
+  part.shape[0] = 64;
+  part.address += (o.address + v.pitch - 1) / v.pitch * v.pitch;
+  suite_ok(pl_call(&copy, PL_ARGS(x), PL_RESULTS(part)), "resident: into a part of an array in VMEM");
+  suite_ok(pl_call(&copy, PL_ARGS(part), PL_RESULTS(o)), "resident: an offset in VMEM is no address of HBM");
+  check(memcmp(pl_hbm_pointer(&x), pl_hbm_pointer(&o), pl_array_bytes(&x)) == 0,
+        "resident: part of an array in VMEM, contents");
+  pl_free(&v);
+}
+
 static void test_dot_in_place(void) {
   const pl_dtype dtype = suite.bf16 ? PL_BF16 : PL_INT8;
   pl_array hx = suite_array(dtype, PL_SHAPE(64, 64)), hy = suite_array(dtype, PL_SHAPE(64, 64)), x, y, acc;
@@ -224,6 +241,7 @@ static void test_data(void) {
 
 void suite_resident(void) {
   test_spaces();
+  test_no_alias();
   test_dot_in_place();
   test_constant();
   test_many_plans();

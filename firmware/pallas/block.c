@@ -8,6 +8,8 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   int32_t values[PL_MAX_RANK], blocks[PL_MAX_RANK], array[PL_MAX_RANK];
   bool elements = !op->general; /* would every index be right if it were an element offset? */
 
+  if (pl_context.status != PL_OK) /* the first error's text is complete */
+    return;
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     values[d] = op->index[d].start;
@@ -18,9 +20,7 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   pl_shape_text(values, op->rank, index);
   pl_shape_text(blocks, op->rank, block);
   pl_shape_text(array, op->rank, shape);
-  if (pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %s at grid position ", index) !=
-      PL_ERROR_BLOCK_INDEX)
-    return;
+  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %s at grid position ", index);
   pl_message_add("(");
   for (unsigned d = 0; d < at->rank; d++)
     pl_message_add(d ? ", %d" : "%d", (int)at->id[d]);

@@ -147,6 +147,10 @@ static void test_specs(void) {
   still_works("a bad block index");
   suite_fails(simple(identity, identity, 5, 16, 40), PL_ERROR_BLOCK_INDEX, "errors: a block past the end",
               "[4, 0]", "(4)", NULL);
+  /* Input and output are both past the end: one error, told once. */
+  const char *outside = strstr(pl_error_message(), "outside the array");
+  check(outside != NULL && strstr(outside + 1, "outside the array") == NULL,
+        "errors: the second of two bad maps adds nothing: %s", pl_error_message());
   suite_fails(simple(negative, identity, 2, 16, 40), PL_ERROR_BLOCK_INDEX, "errors: a negative block",
               "[-1, 0]", NULL);
   suite_fails(simple(identity, zigzag, 3, 16, 40), PL_ERROR_REVISIT,

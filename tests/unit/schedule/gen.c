@@ -87,10 +87,13 @@ static void random_operand(struct gen *g, struct operand *op, bool output) {
 
 static void random_action(struct gen *g, struct action *a) {
   const struct pipeline *p = g->p;
-  const unsigned output = p->inputs + below(g, p->outputs), input = below(g, p->inputs);
-  const bool vector = !p->operand[output].smem && !p->operand[input].smem;
+  const unsigned output = p->inputs + below(g, p->outputs);
+  unsigned from = below(g, operands_of(p)); /* outputs are read as well as inputs */
+  if (from == output)
+    from = below(g, p->inputs);
+  const bool vector = !p->operand[output].smem && !p->operand[from].smem;
   *a = (struct action){.operand = (uint8_t)output,
-                       .other = (uint8_t)input,
+                       .other = (uint8_t)from,
                        .element = below(g, block_elements(p)),
                        .value = (int32_t)check_random32(&g->r)};
   switch (below(g, 8)) {

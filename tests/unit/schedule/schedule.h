@@ -39,16 +39,16 @@ struct operand {
 
 /* What a body does in a step, in this order. */
 enum action_kind {
-  COPY_DMA, /* output = input */
+  COPY_DMA, /* output = another operand */
   COPY_VPU,
-  ADD_VPU, /* output += input */
+  ADD_VPU, /* output += another operand */
   GET,     /* the scalar core reads an element of an operand */
   PUT,     /* and writes one of an output */
 };
 
 struct action {
   enum action_kind kind;
-  uint8_t operand, other; /* other: the input of a copy or an addition */
+  uint8_t operand, other; /* other: what a copy or an addition reads */
   uint32_t element;       /* of the block, row-major */
   int32_t value;
 };

@@ -74,6 +74,8 @@ static void random_operand(struct gen *g, struct operand *op, bool output) {
   op->smem = below(g, 8) == 0;
   if (!op->whole && features.lookahead && !output)
     op->lookahead = below(g, 3) == 0;
+  if (!op->whole && features.steered && !output && !op->lookahead)
+    op->steered = below(g, 5) == 0;
   if (!op->whole && features.inout && output && below(g, 3) == 0)
     op->inout = true;
   else if (!op->whole && features.revisit_any && output && below(g, 2) == 0)
@@ -96,6 +98,13 @@ static void random_action(struct gen *g, struct action *a) {
                        .other = (uint8_t)from,
                        .element = below(g, block_elements(p)),
                        .value = (int32_t)check_random32(&g->r)};
+  const unsigned steered = below(g, p->inputs);
+  if (p->operand[steered].steered && below(g, 2)) {
+    a->kind = STEER;
+    a->operand = a->other = (uint8_t)steered;
+    a->value &= 7;
+    return;
+  }
   switch (below(g, 8)) {
   case 0:
     a->kind = GET;
@@ -130,6 +139,8 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
   p->outputs = 1 + below(&g, MAX_OUTPUTS);
   for (unsigned o = 0; o < operands_of(p); o++)
     random_operand(&g, &p->operand[o], o >= p->inputs);
+  for (unsigned o = 0; o < MAX_INPUTS; o++)
+    p->cell[o] = (int32_t)below(&g, 8);
   for (int32_t s = 0; s < p->steps; s++) {
     p->actions[s] = below(&g, MAX_ACTIONS + 1);
     for (unsigned i = 0; i < p->actions[s]; i++)
@@ -141,7 +152,7 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
  */
 
 void print_pipeline(const struct pipeline *p) {
-  static const char *const kinds[] = {"copy by DMA", "copy by VPU", "add by VPU", "get", "put"};
+  static const char *const kinds[] = {"copy by DMA", "copy by VPU", "add by VPU", "get", "put", "steer"};
   printf("  grid (");
   for (unsigned d = 0; d < p->grid_rank; d++)
     printf(d ? ", %d" : "%d", p->extent[d]);
@@ -151,8 +162,8 @@ void print_pipeline(const struct pipeline *p) {
   printf(")\n");
   for (unsigned o = 0; o < operands_of(p); o++) {
     const struct operand *op = &p->operand[o];
-    printf("  %u: %s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input", op->whole ? ", whole" : "",
-           op->smem ? ", SMEM" : "", op->lookahead ? ", lookahead" : "", op->inout ? ", inout" : "",
+    printf("  %u: %s%s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input", op->whole ? ", whole" : "",
+           op->smem ? ", SMEM" : "", op->lookahead ? ", lookahead" : "", op->steered ? ", steered" : "", op->inout ? ", inout" : "",
            op->revisit_any ? ", revisit_any" : "", op->buffers);
     for (unsigned d = 0; d < p->rank; d++)
       printf(d ? ", %d" : "%d", op->shape[d]);
@@ -165,7 +176,8 @@ void print_pipeline(const struct pipeline *p) {
     for (unsigned i = 0; i < p->actions[s]; i++) {
       const struct action *a = &p->action[s][i];
       printf("  step %d: %s, operand %u", s, kinds[a->kind], a->operand);
-      printf(a->kind < GET ? " from %u\n" : ", element %u\n", a->kind < GET ? a->other : a->element);
+      printf(a->kind < GET ? " from %u\n" : a->kind == STEER ? ", value %u\n" : ", element %u\n",
+             a->kind < GET ? a->other : a->kind == STEER ? (unsigned)a->value : a->element);
     }
 }
 
@@ -174,6 +186,8 @@ static bool drop_operand(struct pipeline *p, unsigned o) {
   unsigned *kind = o < p->inputs ? &p->inputs : &p->outputs;
   if (*kind == 1)
     return false;
+  for (unsigned i = o; i + 1 < p->inputs; i++)
+    p->cell[i] = p->cell[i + 1];
   for (unsigned i = o; i + 1 < operands_of(p); i++)
     p->operand[i] = p->operand[i + 1];
   --*kind;
@@ -209,7 +223,7 @@ static void drop_step(struct pipeline *p, int32_t step) {
 static void simplify(struct operand *op, unsigned n) {
   switch (n) {
   case 0:
-    op->lookahead = false;
+    op->lookahead = op->steered = false;
     break;
   case 1:
     op->smem = false;

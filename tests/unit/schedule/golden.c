@@ -73,9 +73,6 @@ static void times(const struct pipeline *p, unsigned o, struct expected *e) {
       e->write_back_at[o][e->write_backs[o]++] = (uint32_t)run[j].last + 1;
     }
   }
-  const int32_t lead = op->buffers > 2 ? op->buffers - 1 : 1;
-  for (int32_t k = 0; k < p->steps; k++)
-    e->evaluated_at[o][k] = at_least_0(k - lead);
 }
 
 /* Before step 0: steps in order, operands inner. */
@@ -87,6 +84,32 @@ static void prologue(const struct pipeline *p, struct expected *e) {
           (k == 0 || op->block[k] != op->block[k - 1]))
         e->prologue[e->prologue_count++] = (uint8_t)o;
     }
+}
+
+/* ---- maps that read what the body writes ------------------------------------------------------------------
+ */
+
+/* An input's cell after so many bodies. */
+static int32_t cell_after(const struct pipeline *p, unsigned o, uint32_t bodies) {
+  int32_t value = p->cell[o];
+  for (uint32_t s = 0; s < bodies; s++)
+    for (unsigned i = 0; i < p->actions[s]; i++)
+      if (p->action[s][i].kind == STEER && p->action[s][i].operand == o)
+        value = p->action[s][i].value;
+  return value;
+}
+
+/* Replaces the tables of steered inputs by what their maps answer at the time when they are asked. */
+static void resolve(struct pipeline *p, struct expected *e) {
+  for (unsigned o = 0; o < operands_of(p); o++) {
+    struct operand *op = &p->operand[o];
+    const int32_t lead = op->buffers > 2 ? op->buffers - 1 : 1;
+    for (int32_t k = 0; k < p->steps; k++) {
+      e->evaluated_at[o][k] = at_least_0(k - lead);
+      if (op->steered)
+        op->block[k] = (op->block[k] + cell_after(p, o, e->evaluated_at[o][k])) % blocks_of(p, op);
+    }
+  }
 }
 
 /* ---- what -------------------------------------------------------------------------------------------------
@@ -145,15 +168,21 @@ static void act(const struct pipeline *p, const struct action *a, struct element
   case PUT:
     to[a->element] = (struct element){a->value, true};
     break;
+  case STEER:
+    break;
   }
 }
 
-void golden(const struct pipeline *p, int32_t initial[MAX_OPERANDS][MAX_ARRAY], struct expected *e) {
+void golden(const struct pipeline *written, int32_t initial[MAX_OPERANDS][MAX_ARRAY], struct expected *e) {
   static struct element block[MAX_OPERANDS][MAX_BLOCK];
   struct run run[MAX_OPERANDS][MAX_STEPS];
   unsigned at[MAX_OPERANDS] = {0};
+  static struct pipeline resolved;
+  const struct pipeline *const p = &resolved;
 
   memset(e, 0, offsetof(struct expected, array));
+  resolved = *written;
+  resolve(&resolved, e);
   for (unsigned o = 0; o < operands_of(p); o++) {
     for (uint32_t i = 0; i < array_elements(p, &p->operand[o]); i++)
       e->array[o][i] = (struct element){initial[o][i], true};

@@ -60,6 +60,10 @@ static void map(unsigned o, const pl_grid *g, pl_index *index) {
   r->asked[o][step].times++;
   r->asked[o][step].at = r->returned;
   block = op->block[step];
+  if (op->steered) {
+    block += pl_get(pl_prefetch(0), (int32_t)o);
+    block %= blocks_of(r->p, op);
+  }
   for (int d = (int)r->p->rank - 1; d >= 0; d--) {
     const int32_t blocks = blocks_along(r->p, op, (unsigned)d);
     index[d].start = block % blocks;
@@ -101,6 +105,9 @@ static void act(const struct action *a, int32_t *got) {
   case PUT:
     pl_put_at(ref_of(a->operand), a->value, index, running.p->rank);
     break;
+  case STEER:
+    pl_put(pl_prefetch(0), a->value, a->operand);
+    break;
   }
 }
 
@@ -114,7 +121,7 @@ static void body(void) {
 /* ---- arrays -----------------------------------------------------------------------------------------------
  */
 
-static pl_array array[MAX_OPERANDS];
+static pl_array array[MAX_OPERANDS], cells;
 
 static void make_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]) {
   struct check_random r = {p->seed + 77};
@@ -130,14 +137,18 @@ static void make_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]
     memset(host_hbm() + offset + bytes, GUARD, GAP);
     offset += bytes + GAP;
   }
+  cells = pl_hbm_array(offset, PL_INT32, PL_SHAPE(MAX_INPUTS));
 }
 
 static void fill_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]) {
   for (unsigned o = 0; o < operands_of(p); o++)
     memcpy(pl_hbm_pointer(&array[o]), contents[o], pl_array_bytes(&array[o]));
+  memcpy(pl_hbm_pointer(&cells), p->cell, sizeof p->cell);
 }
 
 static void check_arrays(const struct pipeline *p, const struct expected *e) {
+  if (memcmp(pl_hbm_pointer(&cells), p->cell, sizeof p->cell) != 0)
+    fail("the scalar prefetch argument was written back");
   for (unsigned o = 0; o < operands_of(p); o++) {
     const uint32_t n = array_elements(p, &p->operand[o]);
     const int32_t *got = pl_hbm_pointer(&array[o]);
@@ -332,6 +343,8 @@ static void check_values(const struct pipeline *p, const struct expected *e) {
  */
 
 static pl_status call(const struct pipeline *p) {
+  pl_array args[1 + MAX_INPUTS] = {cells};
+  const uint32_t first = has_cells(p);
   pl_block_spec spec[MAX_OPERANDS];
   pl_kernel kernel = {.name = "schedule", .body = body, .user = &running};
   kernel.grid.rank = (uint8_t)p->grid_rank;
@@ -349,11 +362,12 @@ static pl_status call(const struct pipeline *p) {
       spec[o].revisit_any = op->revisit_any;
     }
     if (o < p->inputs)
-      kernel.in[o] = &spec[o];
+      args[first + o] = array[o], kernel.in[o] = &spec[o];
     else
       kernel.out[o - p->inputs] = &spec[o];
   }
-  return pl_call(&kernel, (pl_arrays){array, p->inputs}, (pl_arrays){array + p->inputs, p->outputs});
+  kernel.num_scalar_prefetch = first;
+  return pl_call(&kernel, (pl_arrays){args, first + p->inputs}, (pl_arrays){array + p->inputs, p->outputs});
 }
 
 /* One thing of each kind, if the pipeline has it. */

@@ -31,6 +31,7 @@ struct operand {
   bool whole;     /* no block spec: the whole array, which is one block */
   bool smem;      /* blocks in SMEM */
   bool lookahead; /* inputs */
+  bool steered;   /* inputs: the map adds what the operand's cell in a scalar prefetch argument holds */
   bool inout, revisit_any; /* outputs */
   uint8_t buffers;         /* 1..5 */
   int32_t shape[MAX_RANK]; /* of the array; not a multiple of the block as a rule */
@@ -44,6 +45,7 @@ enum action_kind {
   ADD_VPU, /* output += another operand */
   GET,     /* the scalar core reads an element of an operand */
   PUT,     /* and writes one of an output */
+  STEER,   /* writes an input's cell, which its map reads for a later step */
 };
 
 struct action {
@@ -62,6 +64,7 @@ struct pipeline {
   int32_t block_shape[MAX_RANK];
   unsigned inputs, outputs; /* operands: inputs first */
   struct operand operand[MAX_OPERANDS];
+  int32_t cell[MAX_INPUTS]; /* contents of the scalar prefetch argument before step 0 */
   unsigned actions[MAX_STEPS];
   struct action action[MAX_STEPS][MAX_ACTIONS];
 };
@@ -94,9 +97,17 @@ static inline int32_t blocks_of(const struct pipeline *p, const struct operand *
 
 /* What pipelines may have; all of it as a rule. */
 struct features {
-  bool lookahead, inout, revisit_any;
+  bool lookahead, inout, revisit_any, steered;
 };
 extern struct features features;
+
+/* Is there a scalar prefetch argument? */
+static inline bool has_cells(const struct pipeline *p) {
+  bool steered = false;
+  for (unsigned o = 0; o < p->inputs; o++)
+    steered = steered || p->operand[o].steered;
+  return steered;
+}
 
 /* ---- gen.c ---- */
 void make_pipeline(struct pipeline *p, uint64_t seed);

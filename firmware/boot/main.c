@@ -19,9 +19,7 @@
 
 /* A byte leaves the FIFO within 100 ns or so in QEMU and 87 us at 115200 baud. */
 #define CONSOLE_POLLS 1000000u
-#define STACK_CANARY  0x57ac4ca9u
 
-extern uint32_t __stack_bottom[];
 extern int main(int argc, char **argv);
 __attribute__((noreturn)) void boot_main(void);
 
@@ -30,10 +28,6 @@ static hal_finisher finisher;
 static char stdout_buffer[256];
 
 __attribute__((noreturn)) void boot_exit(int status) {
-  if (__stack_bottom[0] != STACK_CANARY && status != BOOT_EXIT_TRAP) {
-    boot_put("STACK OVERFLOW: the word at the end of the stack was overwritten\n");
-    status = BOOT_EXIT_STACK;
-  }
   /* If the console is stuck, ending with the right status is all that is left to do. */
   (void)!hal_uart_drain(&console, CONSOLE_POLLS);
   (void)!hal_finisher_exit(&finisher, status);
@@ -77,7 +71,6 @@ __attribute__((noreturn)) void boot_main(void) {
   static char *argv[BOOT_MAX_ARGS];
   char *line = (char *)PEPLOS_ARGS_BASE;
 
-  __stack_bottom[0] = STACK_CANARY;
   (void)!hal_uart_init(&console, PEPLOS_UART_BASE, 0);
   (void)!hal_finisher_init(&finisher, PEPLOS_FINISHER_BASE);
   setvbuf(stdout, stdout_buffer, _IOLBF, sizeof stdout_buffer);

@@ -2,12 +2,21 @@
 /*
  * The trap report: cause, address, where it happened and what ran. Every trap is a fault (nothing
  * takes interrupts), so the report ends the program.
+ *
+ * The stack lies at the lower end of RAM with nothing below it (linker/peplos.ld), so that an overflow is
+ * an access fault too: one with sp below the stack.
  */
 #include "boot.h"
 
 #include "tpu_memmap.h"
 
+#include <stdbool.h>
+
 __attribute__((noreturn)) void trap_fault(const uint32_t *frame);
+
+extern const char __stack_bottom[], __stack_top[];
+
+enum { CAUSE_LOAD_FAULT = 5, CAUSE_STORE_FAULT = 7 };
 
 static const char *const cause_names[] = {
     "instruction address misaligned",
@@ -59,6 +68,15 @@ void trap_fault(const uint32_t *frame) {
   __asm__ volatile("csrr %0, mepc" : "=r"(pc));
   __asm__ volatile("csrr %0, mtval" : "=r"(value));
 
+  const bool overflow = (cause == CAUSE_LOAD_FAULT || cause == CAUSE_STORE_FAULT) &&
+                        frame[2] < (uint32_t)(uintptr_t)__stack_bottom;
+  if (overflow) {
+    boot_put("\nSTACK OVERFLOW: the stack has ");
+    boot_put_decimal((uint32_t)(__stack_top - __stack_bottom));
+    boot_put(" bytes, and sp is ");
+    boot_put_decimal((uint32_t)(uintptr_t)__stack_top - frame[2]);
+    boot_put(" below its top");
+  }
   boot_put("\nTRAP: ");
   if (cause & 0x80000000u) {
     boot_put("interrupt ");
@@ -82,5 +100,5 @@ void trap_fault(const uint32_t *frame) {
   boot_put("\n");
   if (boot_describe_context)
     boot_describe_context();
-  boot_exit(BOOT_EXIT_TRAP);
+  boot_exit(overflow ? BOOT_EXIT_STACK : BOOT_EXIT_TRAP);
 }

@@ -286,9 +286,23 @@ static int trap_unmapped(void) {
 }
 
 static int trap_stack(void) {
-  volatile char deep[9000];
+  volatile char deep[16384];
   memset((char *)deep, 0, sizeof deep);
-  return deep[8999];
+  return deep[sizeof deep - 1];
+}
+
+/* Deeper than any stack: each level needs the one below for its own result. */
+static __attribute__((noinline)) uint32_t recurse(uint32_t level, const volatile uint32_t *above) {
+  volatile uint32_t here[4] = {level, above[0], above[1], above[2]};
+  if (level == 0)
+    return here[0];
+  return recurse(level - 1, here) + here[level % 4];
+}
+
+static int trap_recursion(void) {
+  const volatile uint32_t top[4] = {0};
+  printf("%u\n", (unsigned)recurse(1000000, top));
+  return BOOT_EXIT_FAILURE;
 }
 
 int main(int argc, char **argv) {
@@ -301,7 +315,7 @@ int main(int argc, char **argv) {
       {"overflow", overflow},         {"mxu_zero", mxu_zero},               {"mxu_past_acc", mxu_past_acc},
       {"full_queue", full_queue},     {"spin_for_slot", spin_for_slot},     {"masked", masked},
       {"trap_illegal", trap_illegal}, {"trap_misaligned", trap_misaligned}, {"trap_unmapped", trap_unmapped},
-      {"trap_stack", trap_stack},
+      {"trap_stack", trap_stack},     {"trap_recursion", trap_recursion},
   };
   open_device();
   for (unsigned i = 0; i < sizeof zoo / sizeof zoo[0]; i++)

@@ -40,6 +40,18 @@ static void trap_body(void) {
     *(volatile uint32_t *)0x70000000 = 1;
 }
 
+static __attribute__((noinline)) uint32_t recurse(uint32_t level, const volatile uint32_t *above) {
+  volatile uint32_t here[2] = {level, above[0]};
+  return level == 0 ? here[0] : recurse(level - 1, here) + here[level % 2];
+}
+
+static void recursion_body(void) {
+  const volatile uint32_t top = 0;
+  copy_body();
+  if (pl_program_id(0) == 1)
+    printf("%u\n", (unsigned)recurse(1000000, &top));
+}
+
 /* A signal that another agent takes away: the runtime's own count is right, and still nothing comes. */
 static void stolen_body(void) {
   pl_ref one = pl_at(pl_scratch(1), PL_DS(0, 1));
@@ -88,7 +100,8 @@ int main(int argc, char **argv) {
     void (*body)(void);
   } zoo[] = {{"good", copy_body},   {"in_flight", in_flight_body}, {"left", left_body},
              {"never", never_body}, {"trap", trap_body},           {"stolen", stolen_body},
-             {"source", source_body}, {"value", value_body},       {"destination", destination_body}};
+             {"source", source_body}, {"value", value_body},       {"destination", destination_body},
+             {"recursion", recursion_body}};
   const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)), o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32)),
                  y = pl_hbm_array(131072, PL_F32, PL_SHAPE(16, 32));
   int status = BOOT_EXIT_USAGE;

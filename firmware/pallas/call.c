@@ -68,7 +68,13 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
     c->head.prefetch[i] = &plan->prefetch[i].view;
 }
 
-static void leave(struct pl_context *c) {
+pl_status pl_call_enter(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
+  if (bind_operands(plan, args, results) == PL_OK && check_overlap(plan) == PL_OK)
+    enter(c, plan);
+  return c->status;
+}
+
+void pl_call_leave(struct pl_context *c) {
   const struct pl_plan *plan = c->plan;
   for (uint32_t i = 0; plan != NULL && i < plan->inputs + plan->outputs; i++)
     plan->operand[i].view.generation = 0; /* refs end with the call */
@@ -84,9 +90,8 @@ static void leave(struct pl_context *c) {
 }
 
 static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
-  if (bind_operands(plan, args, results) != PL_OK || check_overlap(plan) != PL_OK)
+  if (pl_call_enter(c, plan, args, results) != PL_OK)
     return;
-  enter(c, plan);
   pl_pipeline_run(c, plan);
   const pl_status status = c->status;
   if (status == PL_OK) {
@@ -124,7 +129,7 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   c->stats.plan = NULL;
   for (uint32_t d = 0; d < kernel->grid.rank && d < PL_MAX_GRID; d++)
     if (kernel->grid.extent[d] == PL_DYN_FLAG) {
-      leave(c);
+      pl_call_leave(c);
       return PL_OK; /* a run-time extent of 0: nothing happens at all */
     }
   (void)!tpu_ctrl_cycle(&c->ctrl, &begin);
@@ -136,7 +141,7 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   (void)!tpu_counters_latch(&c->counters);
   tpu_ctrl_mark(&c->ctrl, TPU_MARK_CALL_END, c->calls++);
   (void)!tpu_ctrl_cycle(&c->ctrl, &end);
-  leave(c);
+  pl_call_leave(c);
   c->stats.plan = plan;
   c->stats.cycles = end - begin;
   const uint32_t now = cpu_instret();

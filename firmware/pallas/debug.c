@@ -46,7 +46,7 @@ static void write_line(const char *format, va_list args) {
     pl_debug_write("... (line cut)");
 }
 
-static void __attribute__((format(printf, 1, 2))) write_text(const char *format, ...) {
+void pl_debug_text(const char *format, ...) {
   va_list args;
   va_start(args, format);
   write_line(format, args);
@@ -56,10 +56,10 @@ static void __attribute__((format(printf, 1, 2))) write_text(const char *format,
 static void write_where(const struct pl_context *c) {
   if (c->kernel == NULL)
     return;
-  write_text("%s, step %u (", c->kernel->name ? c->kernel->name : "(no name)", (unsigned)c->step);
+  pl_debug_text("%s, step %u (", c->kernel->name ? c->kernel->name : "(no name)", (unsigned)c->step);
   for (uint32_t d = 0; d < c->head.grid.rank; d++)
-    write_text(d ? ", %d" : "%d", (int)c->head.grid.id[d]);
-  write_text("): ");
+    pl_debug_text(d ? ", %d" : "%d", (int)c->head.grid.id[d]);
+  pl_debug_text("): ");
 }
 
 void pl_debug_print(const char *format, ...) {
@@ -82,13 +82,13 @@ static void write_digits(const char *sign, uint32_t digits, int ten) {
   const int n = snprintf(text, sizeof text, "%u", (unsigned)digits), point = n + ten;
 
   if (point > 7 || point < -3)
-    write_text(n > 1 ? "%s%c.%se%d" : "%s%c%se%d", sign, text[0], text + 1, point - 1);
+    pl_debug_text(n > 1 ? "%s%c.%se%d" : "%s%c%se%d", sign, text[0], text + 1, point - 1);
   else if (point <= 0)
-    write_text("%s0.%.*s%s", sign, -point, "000", text);
+    pl_debug_text("%s0.%.*s%s", sign, -point, "000", text);
   else if (point < n)
-    write_text("%s%.*s.%s", sign, point, text, text + point);
+    pl_debug_text("%s%.*s.%s", sign, point, text, text + point);
   else
-    write_text("%s%s%.*s", sign, text, point - n, "000000");
+    pl_debug_text("%s%s%.*s", sign, text, point - n, "000000");
 }
 
 /* Six significant digits of f32 bits, without the floats of printf. */
@@ -99,7 +99,7 @@ static void write_float(uint32_t bits) {
   int two = (int)exponent - 150, ten = 0;
 
   if (exponent == 255) {
-    write_text(m != 0 ? "nan" : "%sinf", sign);
+    pl_debug_text(m != 0 ? "nan" : "%sinf", sign);
     return;
   }
   if (exponent == 0) /* subnormals are zero to the device */
@@ -107,7 +107,7 @@ static void write_float(uint32_t bits) {
   else
     m |= 0x800000u;
   if (m == 0) {
-    write_text("%s0", sign);
+    pl_debug_text("%s0", sign);
     return;
   }
   /* value = m x 2^two x 10^ten, with m of about 60 bits while powers of two become powers of ten */
@@ -145,7 +145,7 @@ static void write_element(unsigned dtype, int32_t value) {
   if (dtype == PL_F32 || dtype == PL_BF16)
     write_float((uint32_t)value);
   else
-    write_text("%d", (int)value);
+    pl_debug_text("%d", (int)value);
 }
 
 /* Elements along the last dimension, one line for each of the others, up to a limit. */
@@ -160,7 +160,7 @@ void pl_debug_print_ref(const char *label, pl_ref ref) {
     return;
   pl_shape_text(v->shape, v->rank, shape);
   write_where(c);
-  write_text("%s = %s %s %s in %s\n", label, pl_view_name(v, name), pl_dtype_name(v->dtype), shape,
+  pl_debug_text("%s = %s %s %s in %s\n", label, pl_view_name(v, name), pl_dtype_name(v->dtype), shape,
              pl_space_name(v->space));
   for (unsigned d = 0; d < v->rank; d++)
     if (v->shape[d] == 0)
@@ -168,14 +168,14 @@ void pl_debug_print_ref(const char *label, pl_ref ref) {
   const int last = v->rank - 1;
   for (unsigned line = 0;; line++) {
     if (line == MOST_LINES) {
-      write_text("  ... (%d lines shown)\n", MOST_LINES);
+      pl_debug_text("  ... (%d lines shown)\n", MOST_LINES);
       return;
     }
     pl_debug_write("  [");
     const int32_t columns = last >= 0 ? v->shape[last] : 1;
     for (int32_t i = 0; i < columns; i++) {
       if (i == MOST_COLUMNS) {
-        write_text(", ... %d more", (int)(columns - i));
+        pl_debug_text(", ... %d more", (int)(columns - i));
         break;
       }
       if (last >= 0)

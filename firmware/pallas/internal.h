@@ -440,6 +440,7 @@ void pl_poison_outputs(struct pl_context *c, struct pl_plan *plan, uint32_t step
 
 /* Prints as pl_debug_print() does, without a prefix. */
 void pl_debug_write(const char *text);
+void pl_debug_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- scalar.c ---- */
 /* Waits until whoever writes there is done, for reads by the scalar core; false if that is not possible. */
@@ -475,6 +476,11 @@ pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array);
 pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array);
 /* Gives every operand and scratch its memory, or fails with the table of what was wanted. */
 pl_status pl_plan_layout(struct pl_plan *plan);
+
+/* ---- call.c ---- */
+/* Connects a plan to the arrays of this call and makes it the running one; and what ends it. */
+pl_status pl_call_enter(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results);
+void pl_call_leave(struct pl_context *c);
 
 /* ---- pipeline.c ---- */
 /* Runs all steps; what was queued may still be under way. */

@@ -117,23 +117,12 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } suites[] = {{"copy", suite_copy},
-                {"spec", suite_spec},
-                {"loaded", suite_loaded},
-                {"prefetch", suite_prefetch},
-                {"partition", suite_partition},
-                {"random", suite_random},
-                {"dot", suite_dot},
-                {"vector", suite_vector},
-                {"async", suite_async},
-                {"errors", suite_errors},
-                {"resident", suite_resident},
-                {"views", suite_views},
-                {"scoped", suite_scoped},
-                {"copies", suite_copies},
-                {"debug", suite_debug},
-                {"compute", suite_compute},
-                {"race", suite_race}};
+  } suites[] = {{"copy", suite_copy},         {"spec", suite_spec},           {"loaded", suite_loaded},
+                {"prefetch", suite_prefetch}, {"partition", suite_partition}, {"random", suite_random},
+                {"dot", suite_dot},           {"vector", suite_vector},       {"async", suite_async},
+                {"errors", suite_errors},     {"resident", suite_resident},   {"views", suite_views},
+                {"scoped", suite_scoped},     {"copies", suite_copies},       {"debug", suite_debug},
+                {"compute", suite_compute},   {"plan", suite_plan},           {"race", suite_race}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,
@@ -172,6 +161,7 @@ int main(int argc, char **argv) {
       suite.dim = configs[i].dim;
       suite.bf16 = configs[i].mxu_bf16 != 0;
     }
+  suite.cycle_timing = options.timing == NULL || strcmp(options.timing, "cycle") == 0;
   suite.random.state = options.seed;
   host_open(&options);
   if (debug >= 0)

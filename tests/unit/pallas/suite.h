@@ -16,6 +16,7 @@ struct suite {
   struct check_random random;
   bool bf16; /* the configuration multiplies bf16 */
   uint32_t dim;
+  bool cycle_timing; /* the model takes the cycles that the hardware takes */
   uint32_t cases; /* of each random test */
 };
 extern struct suite suite;
@@ -50,6 +51,7 @@ void suite_race(void);
 void suite_scoped(void);
 void suite_copies(void);
 void suite_debug(void);
+void suite_plan(void);
 void suite_compute(void);
 
 #endif

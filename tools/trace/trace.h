@@ -29,6 +29,7 @@ struct trace_interval {
   uint8_t semaphore; /* of a wait */
   uint8_t cause;     /* lane whose signal ended a wait, or TRACE_NO_CAUSE */
   uint8_t row;       /* commands that overlap in one engine are drawn in two rows */
+  uint32_t bytes;    /* of work: what the command wrote, DMA only */
 };
 
 struct trace_mark {
@@ -44,7 +45,6 @@ struct trace {
   size_t intervals, interval_capacity;
   struct trace_mark *mark;
   size_t marks, mark_capacity;
-  uint64_t commands[TRACE_QUEUES], bytes[TRACE_QUEUES];
   uint32_t error; /* code of the first error, 0 = none */
 };
 
@@ -54,6 +54,17 @@ void trace_free(struct trace *trace);
 
 /* Cycles of [from, to) in which a lane has an interval of a kind (overlaps counted once). */
 uint64_t trace_covered(const struct trace *trace, unsigned lane, enum trace_kind kind, uint64_t from, uint64_t to);
+
+/*
+ * Where the cycles of [from, to) went, as one engine sees them; the parts add up to the whole. filling: before its
+ * first command of the span starts, draining: after its last one ended; waiting counts while nothing is executed,
+ * by the engine whose signal ended it.
+ */
+struct trace_account {
+  uint64_t filling, busy, waiting_dma, waiting_other, no_command, draining;
+};
+/* False if the lane executed nothing in the span, or memory ran out. */
+bool trace_account_for(const struct trace *trace, unsigned lane, uint64_t from, uint64_t to, struct trace_account *account);
 
 const char *trace_lane_name(unsigned lane);
 

@@ -83,8 +83,7 @@ static void on_end(struct trace *t, struct pairing *p, unsigned q, uint64_t cycl
   struct trace_interval *i =
       add_interval(t, TRACE_WORK, q, p->queue[q].begin[slot], cycle + 1, p->queue[q].tag[slot]);
   i->row = (uint8_t)(number & 1);
-  t->commands[q]++;
-  t->bytes[q] += arg;
+  i->bytes = arg;
 }
 
 static void on_record(struct trace *t, struct pairing *p, const tpu_trace_record *r) {
@@ -187,6 +186,41 @@ uint64_t trace_covered(const struct trace *t, unsigned lane, enum trace_kind kin
   }
   free(list);
   return covered;
+}
+
+bool trace_account_for(const struct trace *t, unsigned lane, uint64_t from, uint64_t to, struct trace_account *account) {
+  const struct trace_interval **list = malloc((t->intervals + 1) * sizeof *list);
+  size_t n = 0;
+  uint64_t first = to, last = from, reached;
+
+  memset(account, 0, sizeof *account);
+  if (!list) return false;
+  for (size_t i = 0; i < t->intervals; ++i) {
+    const struct trace_interval *v = &t->interval[i];
+    if (v->lane != lane || v->end <= from || v->begin >= to) continue;
+    list[n++] = v;
+    if (v->kind != TRACE_WORK) continue;
+    if (v->begin < first) first = v->begin > from ? v->begin : from;
+    if (v->end > last) last = v->end < to ? v->end : to;
+  }
+  qsort(list, n, sizeof *list, by_begin);
+  account->busy = trace_covered(t, lane, TRACE_WORK, first, last);
+  /* A wait ends where its command starts: what is left of it is not covered by the work that began before. */
+  reached = first;
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t begin = list[i]->begin > reached ? list[i]->begin : reached;
+    const uint64_t end = list[i]->end < last ? list[i]->end : last;
+    if (end <= begin) continue;
+    if (list[i]->kind == TRACE_WAIT)
+      *(list[i]->cause <= TPU_QUEUE_DMA3 ? &account->waiting_dma : &account->waiting_other) += end - begin;
+    reached = end;
+  }
+  free(list);
+  if (last <= first) return false;
+  account->filling = first - from;
+  account->draining = to - last;
+  account->no_command = last - first - account->busy - account->waiting_dma - account->waiting_other;
+  return true;
 }
 
 const char *trace_lane_name(unsigned lane) {

@@ -10,6 +10,16 @@ static void bar(FILE *out, double share) {
   for (unsigned i = 0; i < 30; ++i) fputs(i < full ? "#" : ".", out);
 }
 
+/* One line: where an engine's cycles went; nothing if it had none to do. */
+static void account(const struct trace *t, FILE *out, unsigned lane, uint64_t from, uint64_t to) {
+  struct trace_account a;
+  if (!trace_account_for(t, lane, from, to, &a)) return;
+  const double percent = 100.0 / (double)(to - from);
+  fprintf(out, "%s: filling %.1f %%, busy %.1f %%, waiting for DMA %.1f %%, for others %.1f %%, no command %.1f %%, draining %.1f %%\n",
+          trace_lane_name(lane), percent * (double)a.filling, percent * (double)a.busy, percent * (double)a.waiting_dma,
+          percent * (double)a.waiting_other, percent * (double)a.no_command, percent * (double)a.draining);
+}
+
 void trace_write_summary(const struct trace *t, FILE *out, uint64_t from, uint64_t to) {
   const double span = to > from ? (double)(to - from) : 1.0;
   fprintf(out, "cycles %" PRIu64 " to %" PRIu64 " (%" PRIu64 ", %.3f ms), %" PRIu64 " records\n", from, to, to - from,
@@ -19,11 +29,20 @@ void trace_write_summary(const struct trace *t, FILE *out, uint64_t from, uint64
     const double busy = (double)trace_covered(t, lane, TRACE_WORK, from, to) / span;
     const double wait = (double)trace_covered(t, lane, TRACE_WAIT, from, to) / span;
     fprintf(out, "%-7s %7.1f%% %7.1f%%", trace_lane_name(lane), 100 * busy, 100 * wait);
-    if (lane < TRACE_QUEUES) fprintf(out, " %10" PRIu64 " %14" PRIu64 "  ", t->commands[lane], t->bytes[lane]);
+    uint64_t commands = 0, bytes = 0;
+    for (size_t i = 0; i < t->intervals; ++i) {
+      const struct trace_interval *v = &t->interval[i];
+      if (v->lane != lane || v->kind != TRACE_WORK || v->begin < from || v->begin >= to) continue;
+      commands++;
+      bytes += v->bytes;
+    }
+    if (lane < TRACE_QUEUES) fprintf(out, " %10" PRIu64 " %14" PRIu64 "  ", commands, bytes);
     else fprintf(out, " %10s %14s  ", "", "");
     bar(out, busy);
     fputc('\n', out);
   }
+  account(t, out, TPU_QUEUE_MXU, from, to);
+  account(t, out, TPU_QUEUE_VPU, from, to);
   if (t->error) fprintf(out, "the run had an error: code %" PRIu32 "\n", t->error);
 }
 

@@ -76,7 +76,7 @@ static void report(const pl_array *x, const pl_array *y, const struct matmul_blo
   const uint64_t macs = (uint64_t)x->shape[0] * (uint64_t)x->shape[1] * (uint64_t)y->shape[1];
   const uint32_t dim = boot_params.value[TPU_PARAM_DIM];
   uint64_t moved = 0;
-  char a[16], b[16], c[16], d[16], e[16];
+  char a[16], b[16], c[16], d[16];
 
   for (unsigned q = TPU_QUEUE_DMA0; q <= TPU_QUEUE_DMA3; q++)
     moved += stats->queue[q].bytes;
@@ -84,11 +84,10 @@ static void report(const pl_array *x, const pl_array *y, const struct matmul_blo
          (int)y->shape[1], (int)x->shape[1], pl_dtype_name(x->dtype), (int)blocks->m, (int)blocks->n, (int)blocks->k,
          stats->cycles, percent(a, macs, stats->cycles * dim * dim));
   printf("  moved    %" PRIu64 " bytes by DMA in %u grid steps\n", moved, (unsigned)stats->steps);
-  const uint64_t known = mxu->busy + mxu->wait + mxu->starved;
-  printf("  MXU      busy %s (stalled on memory %s), waiting on DMA or VPU %s, no command %s, filling and draining %s\n",
+  /* An engine may be busy with one command while the next one waits: these do not add up to the whole. */
+  printf("  MXU      busy %s (stalled on memory %s), next command waiting %s, queue empty %s\n",
          percent(a, mxu->busy, stats->cycles), percent(b, mxu->stall, stats->cycles),
-         percent(c, mxu->wait, stats->cycles), percent(d, mxu->starved, stats->cycles),
-         percent(e, stats->cycles > known ? stats->cycles - known : 0, stats->cycles));
+         percent(c, mxu->wait, stats->cycles), percent(d, mxu->starved, stats->cycles));
   printf("  scalar   %u instructions, %u before the first step, %u after the last\n", (unsigned)stats->instructions,
          (unsigned)stats->setup_instructions, (unsigned)stats->finish_instructions);
 }

@@ -47,6 +47,26 @@ DATA ?= $(DATA_$(APP))
 # The kernel call that the timeline shows (1 = first, -1 = last); empty: the whole run.
 CALL ?= $(CALL_$(APP))
 
+# What to run, said before anything is built.
+ifneq ($(filter run gdb wave,$(MAKECMDGOALS)),)
+ifeq ($(filter 1,$(words $(APP))),)
+$(error APP='$(APP)': one app is needed; make list describes them)
+else ifeq ($(or $(findstring /,$(APP)),$(filter $(APP),$(FW_APPS))),)
+$(error APP=$(APP): there is no such app; the apps are $(FW_APPS). `make list` describes them)
+endif
+ifeq ($(or $(findstring /,$(PLATFORM)),$(filter $(PLATFORM),rtl rtl_checked rtl_wave func)),)
+$(error PLATFORM=$(PLATFORM): rtl (the Verilated RTL), func (the functional model), or the path of a model library with a / in it)
+endif
+ifeq ($(wildcard hw/config/$(CONFIG).toml),)
+$(error CONFIG=$(CONFIG): the configurations are $(patsubst hw/config/%.toml,%,$(wildcard hw/config/*.toml)))
+endif
+ifneq ($(words $(DATA)),$(words $(firstword $(DATA))))
+$(error DATA='$(DATA)': make cannot use a file name with a space in it; tools/run/peplos-run --data can)
+else ifeq ($(or $(filter build/data/%,$(DATA)),$(wildcard $(DATA)),$(filter-out $(words $(DATA)),1)),)
+$(error DATA=$(DATA): there is no such file; tools/data/pack.py makes data files)
+endif
+endif
+
 SETUP_INPUTS := $(addprefix tools/setup/,env.sh lib.sh packages.sh packages.txt venv.sh requirements.txt newlib.sh)
 QEMU_INPUTS := tools/setup/qemu.sh tools/setup/qemu-source.sh \
   $(wildcard qemu-device/*.c qemu-device/*.h qemu-device/Kconfig qemu-device/meson.build \

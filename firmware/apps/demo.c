@@ -10,7 +10,7 @@
 int main(void)
 {
   const struct matmul_options matmul = {.m = 256, .n = 256, .k = 256, .blocks = {64, 64, 64, 3}};
-  const struct digits_options digits = {.batch = 128, .show = 6};
+  const struct digits_options digits = {.batch = 128, .show = 6, .expect = 96};
 
   banner_print();
   printf("\n");

@@ -2,7 +2,9 @@
 /*
  * digits: classifies the images of the data file with the network in it.
  *
- *   digits [--batch N] [--show N] [--bench]
+ *   digits [--batch N] [--show N] [--expect P] [--bench]
+ *
+ * --expect P: fails if less than P percent of labelled images are right.
  */
 #include "boot.h"
 #include "digits_run.h"
@@ -18,20 +20,28 @@ int main(int argc, char **argv)
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--bench") == 0) {
       options.bench = true;
-    } else if ((strcmp(argv[i], "--batch") == 0 || strcmp(argv[i], "--show") == 0) && i + 1 < argc) {
-      char *end;
-      const long n = strtol(argv[i + 1], &end, 10);
-      const bool batch = argv[i][2] == 'b';
-      if (*end != '\0' || n < (batch ? 1 : 0) || n > 100000) {
-        printf("digits: %s %s: a number from %d to 100000 is needed\n", argv[i], argv[i + 1], batch ? 1 : 0);
-        return BOOT_EXIT_USAGE;
-      }
-      *(batch ? &options.batch : &options.show) = (int32_t)n;
-      i++;
-    } else {
-      printf("digits: unknown argument %s\nusage: digits [--batch N] [--show N] [--bench]\n", argv[i]);
+      continue;
+    }
+    const struct {
+      const char *name;
+      int32_t *value;
+      int low, high;
+    } known[] = {{"--batch", &options.batch, 1, 100000}, {"--show", &options.show, 0, 100000}, {"--expect", &options.expect, 0, 100}};
+    unsigned k = 0;
+    while (k < 3 && strcmp(argv[i], known[k].name) != 0)
+      k++;
+    if (k == 3 || i + 1 == argc) {
+      printf("digits: %s %s\nusage: digits [--batch N] [--show N] [--expect P] [--bench]\n",
+             k == 3 ? "unknown argument" : "no value after", argv[i]);
       return BOOT_EXIT_USAGE;
     }
+    char *end;
+    const long n = strtol(argv[++i], &end, 10);
+    if (end == argv[i] || *end != '\0' || n < known[k].low || n > known[k].high) {
+      printf("digits: %s %s: a number from %d to %d is needed\n", known[k].name, argv[i], known[k].low, known[k].high);
+      return BOOT_EXIT_USAGE;
+    }
+    *known[k].value = (int32_t)n;
   }
   return digits_run(&options);
 }

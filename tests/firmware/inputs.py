@@ -125,7 +125,16 @@ def cases():
     yield "a text file as model", run("hello", platform="./README.md"), None, ["README.md"]
     yield "another library as model", run("hello", platform="/lib/x86_64-linux-gnu/libm.so.6"), None, ["tpu_model_get_api"]
     yield "an unknown configuration", ["tools/run/peplos-run", "--platform", "func", "--config", "sim99", "hello"], None, ["sim99", "sim16"]
-    yield "make run with an unknown app", ["make", "--no-print-directory", "run", "APP=matmull", "PLATFORM=func"], None, ["matmull"]
+    def make(*words):
+        return ["make", "--no-print-directory", *words]
+
+    yield "make run with an unknown app", make("run", "APP=matmull", "PLATFORM=func"), 2, ["no such app", "digits hello"]
+    yield "make run with no app", make("run", "APP=", "PLATFORM=func"), 2, ["one app is needed"]
+    yield "make run with an unknown platform", make("run", "PLATFORM=fpga"), 2, ["PLATFORM=fpga: rtl"]
+    yield "make run with an unknown configuration", make("run", "CONFIG=sim99"), 2, ["CONFIG=sim99: .*sim16"]
+    yield "make run with a data file that is not there", make("run", "DATA=nowhere.bin"), 2, ["DATA=nowhere.bin: .*pack.py"]
+    yield "make run with a space in a file name", make("run", "DATA=a b.bin"), 2, ["space"]
+    yield "too few digits right", run("digits", "--show", "0", "--expect", "99", data=DIGITS), 1, ["FAILED, at least 99 %"]
     yield "waveforms of no cycles", ["tools/run/peplos-run", "--wave", "200", "100", "hello"], 2, ["200 to 100", "less than TO"]
     yield "make wave without a window", ["make", "--no-print-directory", "wave"], None, ["FROM=", "TO="]
 

@@ -70,6 +70,10 @@ static int report(const pl_array *images, const int32_t *class, const uint8_t *l
     for (int32_t i = 0; i < n; i++)
       printf("digits: image %d is a %d\n", (int)i, (int)class[i]);
   printf("digits: %u cycles, %u images per million cycles\n", (unsigned)cycles, (unsigned)rate);
+  if (label != NULL && basis_points < (uint32_t)options->expect * 100u) {
+    printf("digits: FAILED, at least %d %% were to be right\n", (int)options->expect);
+    return BOOT_EXIT_FAILURE;
+  }
   return BOOT_EXIT_OK;
 }
 

@@ -71,7 +71,7 @@ void pl_emit_reduce(struct pl_program *p, const struct pl_signature *s) {
  * one stays.
  */
 void pl_emit_argmax(struct pl_program *p, const struct pl_signature *s) {
-  enum { V_BEST = 2, V_INDEX = 3, V_X = 4, V_MAX, V_AT, V_TAKE, V_NAN, V_WAS, V_BASE };
+  enum { V_BEST = 2, V_INDEX = 3, V_X = 4, V_MAX, V_AT, V_TAKE, V_NAN, V_WAS, V_BASE, V_ZERO };
   const bool real = pl_is_float(s->side[1].dtype);
   struct tpu_vasm_memory load = pl_memory_of(p, s, 1, 0), store = pl_memory_of(p, s, 0, 0);
   const struct tpu_vasm_mask mask = {.masked = true};
@@ -82,9 +82,13 @@ void pl_emit_argmax(struct pl_program *p, const struct pl_signature *s) {
   pl_emit(p, tpu_vasm_const(V_BEST, real ? 0xff800000u : 0x80000000u));
   pl_emit(p, tpu_vasm_const(V_INDEX, 0));
   pl_emit(p, tpu_vasm_const(V_BASE, 0));
+  if (real)
+    pl_emit(p, tpu_vasm_const(V_ZERO, 0));
   const uint32_t loop1 = p->count;
   pl_emit(p, 0);
   pl_emit(p, tpu_vasm_ld(V_X, load));
+  if (real) /* -0 becomes +0: the reductions would take +0 for the larger one */
+    pl_emit(p, tpu_vasm_op(TPU_VOP_FADD, V_X, TPU_V(V_X), TPU_V(V_ZERO), TPU_V(0)));
   pl_emit(p, tpu_vasm_reduce(real ? TPU_VOP_RL_FMAX : TPU_VOP_RL_IMAX, V_MAX, TPU_V(V_X), mask));
   pl_emit(p, tpu_vasm_reduce(real ? TPU_VOP_RL_FARGMAX : TPU_VOP_RL_IARGMAX, V_AT, TPU_V(V_X), mask));
   pl_emit(p, tpu_vasm_op(TPU_VOP_IADD, V_AT, TPU_V(V_AT), TPU_V(V_BASE), TPU_V(0)));

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ARRAYS = 12, GUARD_BYTES = 64, MOST_WRONG = 4 };
+enum { MAX_ARRAYS = 16, GUARD_BYTES = 64, MOST_WRONG = 4 };
 
 struct named {
   const char *name;

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool failed;
 
@@ -144,6 +145,47 @@ static void resident(const char *name)
     fail(name, pl_error_message());
 }
 
+/* No compute: 4 MiB through VMEM in blocks of 16 KiB; both directions of HBM at once. */
+static void copy_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0]; }
+static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+
+static void copy_pipeline(const char *name)
+{
+  enum { ROWS = 16384, COLUMNS = 64, BLOCK_ROWS = 64 }; /* f32: blocks of 16 KiB */
+  pl_array x, o;
+  pl_stats stats;
+
+  if (pl_alloc(PL_HBM, PL_F32, PL_SHAPE(ROWS, COLUMNS), &x) != PL_OK ||
+      pl_alloc(PL_HBM, PL_F32, PL_SHAPE(ROWS, COLUMNS), &o) != PL_OK) {
+    fail(name, pl_error_message());
+    return;
+  }
+  uint32_t *in = pl_hbm_pointer(&x), *out = pl_hbm_pointer(&o);
+  for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
+    in[i] = i * 0x9e3779b1u & 0xbfffffffu; /* any bits but NaNs and infinities: a copy keeps them */
+    out[i] = 0;
+  }
+  const pl_kernel kernel = {.name = name,
+                            .body = copy_body,
+                            .grid = PL_GRID(ROWS / BLOCK_ROWS),
+                            .in = {PL_BUFFERED(3, copy_map, BLOCK_ROWS, COLUMNS)},
+                            .out = {PL_BUFFERED(3, copy_map, BLOCK_ROWS, COLUMNS)}};
+  for (int call = 0; call < 2; call++) {
+    if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
+      fail(name, pl_error_message());
+      return;
+    }
+  }
+  pl_get_stats(&stats);
+  if (memcmp(in, out, ROWS * COLUMNS * sizeof *in) != 0)
+    fail(name, "the result is wrong");
+  const uint64_t whole = stats.cycles * boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
+  figure_percent(name, "bandwidth", ROWS * COLUMNS * sizeof *in, whole);
+  printf("FIGURE %s.cycles %u cycles\n", name, (unsigned)stats.cycles);
+  if (pl_free(&x) != PL_OK || pl_free(&o) != PL_OK)
+    fail(name, pl_error_message());
+}
+
 int main(void)
 {
   product("matmul_bf16_512_b128", PL_BF16, 512, 128, 2);
@@ -152,5 +194,6 @@ int main(void)
   product("matmul_bf16_256_b128", PL_BF16, 256, 128, 2);
   product("matmul_bf16_256_b64", PL_BF16, 256, 64, 3);
   resident("matmul_bf16_128_resident");
+  copy_pipeline("copy_pipeline_3buf");
   return failed ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

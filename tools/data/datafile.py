@@ -2,6 +2,9 @@
 """Reading and writing of data files (docs/data-format.md)."""
 
 import math
+import os
+import pathlib
+import stat
 import struct
 import zlib
 
@@ -52,6 +55,8 @@ def encode(arrays):
                                 len(array.data), zlib.crc32(array.data))
         body += array.data
         offset += len(array.data)
+        if offset > 0xFFFFFFFF:
+            raise BadFile(f"array {array.name!r} ends behind 4 GiB, which no HBM has")
     crc = zlib.crc32(HEADER.pack(MAGIC, VERSION, len(arrays), offset, 0) + directory)
     return HEADER.pack(MAGIC, VERSION, len(arrays), offset, crc) + directory + body
 
@@ -85,13 +90,30 @@ def decode(data, path="data file"):
     return arrays
 
 
-def check(path, limit):
-    """Checks the file at a path; limit: bytes of HBM. Returns its arrays."""
+def read(path, limit=None):
+    """The bytes of the regular file at a path; limit: the most it may have, in bytes of HBM."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                raise BadFile(f"{path}: not a regular file; tools/data/pack.py makes data files")
+            if limit is not None and info.st_size > limit:
+                raise BadFile(f"{path}: {info.st_size} bytes do not fit into the HBM of {limit}")
+            return file.read()
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from error
-    if len(data) > limit:
-        raise BadFile(f"{path}: {len(data)} bytes do not fit into the HBM of {limit}")
-    return decode(data, path)
+
+
+def check(path, limit):
+    """Checks the file at a path; limit: bytes of HBM. Returns its arrays."""
+    return decode(read(path, limit), path)
+
+
+def write(path, data):
+    """Writes a file and the folders above it."""
+    path = pathlib.Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be written: {error.strerror}") from error

@@ -8,6 +8,8 @@
  * The values are such that no intermediate result is subnormal, infinite or NaN, so that the float
  * arithmetic of the host is the machine's; it is built with -ffp-contract=off.
  */
+#include "tpu_memmap.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,7 +128,10 @@ static void write_file(struct array *a, unsigned count, const char *path) {
   put32(head + 16, at);
   put32(head + 20, crc32_of(0, head, head_bytes));
   FILE *f = fopen(path, "wb");
-  if (!f) die(path, ": cannot write");
+  if (!f) {
+    fprintf(stderr, "matmul-data: %s: cannot be written: %s\n", path, strerror(errno));
+    exit(2);
+  }
   bool ok = fwrite(head, head_bytes, 1, f) == 1;
   uint32_t written = head_bytes;
   for (unsigned i = 0; i < count && ok; ++i) {
@@ -170,12 +175,25 @@ static void make(const struct options *o) {
   free(r);
 }
 
-static long parse(const char *text, long low, long high) {
+static long parse(const char *what, const char *text, long low, long high) {
   char *end;
   errno = 0;
   const long v = strtol(text, &end, 10);
-  if (errno || end == text || *end || v < low || v > high) die(text, ": not a number in range");
+  if (errno || end == text || *end || v < low || v > high) {
+    fprintf(stderr, "matmul-data: %s: '%s' is not a number from %ld to %ld\n", what, text, low, high);
+    exit(2);
+  }
   return v;
+}
+
+/* Before any work: a product that does not fit would take minutes. */
+static void check_size(const struct options *o) {
+  const uint64_t x = (uint64_t)o->m * (uint64_t)o->k, y = (uint64_t)o->k * (uint64_t)o->n, r = (uint64_t)o->m * (uint64_t)o->n;
+  const uint64_t bytes = o->int8 ? x + y + 4 * r : 2 * (x + y + r);
+  if (bytes + 4096 <= PEPLOS_HBM_SIZE) return;
+  fprintf(stderr, "matmul-data: x, y and their product have %llu bytes; HBM has %llu, 4096 of them for the directory\n",
+          (unsigned long long)bytes, (unsigned long long)PEPLOS_HBM_SIZE);
+  exit(2);
 }
 
 int main(int argc, char **argv) {
@@ -184,23 +202,27 @@ int main(int argc, char **argv) {
   int sizes = 0;
   for (int i = 1; i < argc; ++i) {
     const char *a = argv[i];
-    if (a[0] != '-') {
+    if (a[0] != '-' || (a[1] >= '0' && a[1] <= '9')) {
       if (sizes == 3) die("more than three sizes: ", a);
-      *size[sizes++] = parse(a, 1, 8192);
+      static const char *const name[3] = {"M", "N", "K"};
+      *size[sizes] = parse(name[sizes], a, 1, 8192);
+      ++sizes;
       continue;
     }
     if (i + 1 == argc) die(a, " needs a value");
     const char *v = argv[++i];
+    if (!strncmp(v, "--", 2) || !strcmp(v, "-o")) die(a, " needs a value");
     if (!strcmp(a, "--type")) {
       if (strcmp(v, "bf16") && strcmp(v, "int8")) die("--type is bf16 or int8, not ", v);
       o.int8 = !strcmp(v, "int8");
-    } else if (!strcmp(a, "--dim")) o.dim = parse(v, 1, 256);
-    else if (!strcmp(a, "--seed")) o.seed = parse(v, 0, 1 << 30);
+    } else if (!strcmp(a, "--dim")) o.dim = parse(a, v, 1, 256);
+    else if (!strcmp(a, "--seed")) o.seed = parse(a, v, 0, 1 << 30);
     else if (!strcmp(a, "-o")) o.out = v;
     else if (strncmp(a, "--b", 3) && strcmp(a, "--calls")) die("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
   }
   if (sizes != 0 && sizes != 3) die("give all of M N K or none", "");
   if (!o.out) die("-o FILE is needed", "");
+  check_size(&o);
   make(&o);
   return 0;
 }

@@ -12,6 +12,8 @@ patterns. @DATAFILE takes over all arrays of an existing data file.
 import argparse
 import pathlib
 import sys
+import warnings
+import zipfile
 
 import numpy as np
 
@@ -45,13 +47,18 @@ def read_pgm(path):
         raise datafile.BadFile(f"{path}: not a PGM header") from e
     if kind not in (b"P2", b"P5") or width <= 0 or height <= 0 or not 0 < top < 65536:
         raise datafile.BadFile(f"{path}: P2 or P5 with sizes above 0 is needed")
-    if kind == b"P5":
-        values = np.frombuffer(raw, dtype=">u2" if top > 255 else "u1", offset=at + 1)
-    else:
-        values = np.array(raw[at:].split(), dtype=np.int64)
+    try:
+        if kind == b"P5":
+            values = np.frombuffer(raw, dtype=">u2" if top > 255 else "u1", offset=min(at + 1, len(raw)))
+        else:
+            values = np.array(raw[at:].split(), dtype=np.int64)
+    except ValueError as e:
+        raise datafile.BadFile(f"{path}: a pixel is no number, or is cut short: {e}") from e
     if values.size < width * height:
         raise datafile.BadFile(f"{path}: {values.size} pixels, the header says {width} x {height}")
     values = values[:width * height].reshape(height, width).astype(np.float64)
+    if values.min() < 0 or values.max() > top:
+        raise datafile.BadFile(f"{path}: pixels from {values.min():g} to {values.max():g}, the header says 0 to {top}")
     return np.rint(values * 255 / top).astype(np.uint8)
 
 
@@ -61,15 +68,25 @@ def read_png(path):
     except ImportError as e:
         raise datafile.BadFile(f"{path}: PNG needs Pillow; run this with build/train-python (make build/train-python)") from e
     with Image.open(path) as image:
+        alpha = np.asarray(image.convert("RGBA").getchannel("A"))
+        if alpha.min() < 255:
+            raise datafile.BadFile(f"{path}: {np.count_nonzero(alpha < 255)} of {alpha.size} pixels are transparent, so that "
+                                   "their grey is not known; save it without transparency, on a dark or a bright ground")
         return np.asarray(image.convert("L"))
 
 
 def read_csv(path):
+    """Whole numbers that fit as int32, others as f32."""
     try:
-        values = np.loadtxt(path, delimiter=",", ndmin=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an empty file, which is an error below
+            values = np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as e:
         raise datafile.BadFile(f"{path}: {e}") from e
-    return values.astype(np.int32) if np.array_equal(values, np.rint(values)) else values.astype(np.float32)
+    if values.size == 0:
+        raise datafile.BadFile(f"{path}: there are no numbers in it; rows of numbers with commas between are right")
+    whole = np.array_equal(values, np.rint(values)) and values.min() >= -2**31 and values.max() < 2**31
+    return values.astype(np.int32) if whole else values
 
 
 def read_any(path, key=None):
@@ -92,6 +109,8 @@ def read_any(path, key=None):
             return read_png(path)
     except OSError as e:
         raise datafile.BadFile(f"{path}: {e.strerror or e}") from e
+    except (ValueError, EOFError, SyntaxError, zipfile.BadZipFile) as e:
+        raise datafile.BadFile(f"{path}: not a sound {kind} file: {e}") from e
     raise datafile.BadFile(f"{path}: .npy, .npz, .csv, .pgm and .png can be read")
 
 
@@ -110,24 +129,25 @@ def make_array(name, values, dtype=None):
     dtype = dtype or NATURAL.get(values.dtype.name)
     if dtype is None:
         raise datafile.BadFile(f"array {name!r}: name a dtype, {values.dtype.name} has none of its own")
-    if dtype == "bf16":
-        out = to_bf16(values)
-    elif dtype in NUMPY:
-        out = values.astype(NUMPY[dtype])
-        if dtype != "f32" and not np.array_equal(out.astype(np.float64), values.astype(np.float64)):
-            raise datafile.BadFile(f"array {name!r}: values do not fit {dtype}")
-    else:
+    if dtype not in datafile.DTYPES:
         raise datafile.BadFile(f"array {name!r}: dtype {dtype} is none of {', '.join(datafile.DTYPES)}")
+    if values.dtype.kind not in "fiub":
+        raise datafile.BadFile(f"array {name!r}: {values.dtype.name} values are no real numbers")
+    with np.errstate(all="ignore"):  # what does not fit is found below
+        out = to_bf16(values) if dtype == "bf16" else values.astype(NUMPY[dtype])
+        if dtype in ("f32", "bf16"):
+            fits = values.dtype == np.uint16 or np.array_equal(np.isfinite(values.astype(np.float32)), np.isfinite(values))
+        else:
+            fits = np.array_equal(out.astype(np.float64), values.astype(np.float64))
+    if not fits:
+        raise datafile.BadFile(f"array {name!r}: values do not fit {dtype}")
     out = np.ascontiguousarray(out)
     return datafile.Array(name, dtype, out.shape, out.tobytes())
 
 
 def parse_item(item):
     if item.startswith("@"):
-        try:
-            return datafile.decode(pathlib.Path(item[1:]).read_bytes(), item[1:])
-        except OSError as e:
-            raise datafile.BadFile(f"{item[1:]}: {e.strerror}") from e
+        return datafile.decode(datafile.read(item[1:]), item[1:])
     name, equals, rest = item.partition("=")
     if not equals:
         raise datafile.BadFile(f"{item!r}: NAME=FILE[#KEY][:DTYPE] or @DATAFILE")
@@ -148,12 +168,10 @@ def main():
         if twice:
             raise datafile.BadFile(f"more than one array is called {', '.join(twice)}")
         data = datafile.encode(arrays)
+        datafile.write(args.output, data)
     except datafile.BadFile as e:
         sys.exit(f"pack.py: {e}")
-    out = pathlib.Path(args.output)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(data)
-    print(f"{out}: {len(arrays)} arrays, {len(data)} bytes")
+    print(f"{args.output}: {len(arrays)} arrays, {len(data)} bytes")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ def to_8x8(grey, path):
         v = 1 - v
     strokes = np.argwhere(v > 0.25)
     if strokes.size == 0:
-        raise datafile.BadFile(f"{path}: nothing to see, no pixel stands out from the ground")
+        raise datafile.BadFile(f"{path}: nothing to see, no pixel stands out from the ground: greys from {grey.min()} to "
+                               f"{grey.max()} of 255; bright strokes on a dark ground, or the other way round, are right")
     (top, left), (bottom, right) = strokes.min(axis=0), strokes.max(axis=0) + 1
     side = max(bottom - top, right - left)
     square = np.zeros((side, side))
@@ -42,15 +43,26 @@ def to_8x8(grey, path):
     return np.rint(16 * fields / max(fields.max(), 1e-9)).astype(np.uint8)
 
 
+def check_rows(values, path):
+    """Rows of a CSV file as images; says which number is wrong."""
+    if values.shape[1] != 64:
+        raise datafile.BadFile(f"{path}: {values.shape[1]} numbers a line; 64, one image, are right")
+    wrong = np.argwhere(~((values >= 0) & (values <= 16) & (values == np.rint(values))))
+    if wrong.size:
+        row, column = wrong[0]
+        raise datafile.BadFile(f"{path}: number {column + 1} of image {row + 1} is {values[row, column]:g}; whole numbers from 0 "
+                               "to 16 are right")
+    return values.astype(np.uint8)
+
+
 def read_images(paths):
     images = []
     for path in paths:
         values = packer.read_any(path)
         if pathlib.Path(path).suffix.lower() == ".csv":
-            if values.shape[1] != 64 or values.min() < 0 or values.max() > 16:
-                raise datafile.BadFile(f"{path}: 64 numbers from 0 to 16 a line are needed, it has {values.shape[1]} "
-                                       f"from {values.min()} to {values.max()}")
-            images.append(values.astype(np.uint8))
+            images.append(check_rows(values, path))
+        elif values.ndim != 2:
+            raise datafile.BadFile(f"{path}: an array of rank {values.ndim}; PNG, PGM and CSV files are right")
         else:
             images.append(to_8x8(values, path).reshape(1, 64))
     return np.concatenate(images)
@@ -76,12 +88,10 @@ def main():
                 arrays.append(packer.make_array("images", held["images"], "uint8"))
                 arrays.append(packer.make_array("labels", held["labels"], "uint8"))
         data = datafile.encode(arrays)
+        datafile.write(args.output, data)
     except datafile.BadFile as e:
         sys.exit(f"digits/pack.py: {e}")
-    out = pathlib.Path(args.output)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(data)
-    print(f"{out}: {arrays[4].shape[0]} images, {len(data)} bytes")
+    print(f"{args.output}: {arrays[4].shape[0]} images, {len(data)} bytes")
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ RUN_NEEDS := $(QEMU) build/firmware/$(APP).elf $(DATA)
 run: $(RUN_NEEDS) $(LIBRARY) $(TRACE_TOOL) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
 	@$(RUN) $(APP) -- $(ARGS)
 	@out=build/run/$(notdir $(APP))-$(notdir $(PLATFORM)); test ! -s $$out/trace.bin || { \
-	  $(TRACE_TOOL) $$out/trace.bin $(if $(CALL),--call $(CALL)) --svg $$out/timeline.svg \
+	  $(TRACE_TOOL) $$out/trace.bin --elf build/firmware/$(APP).elf $(if $(CALL),--call $(CALL)) --svg $$out/timeline.svg \
 	    --title '$(APP) on $(PLATFORM), $(CONFIG)$(if $(CALL),: kernel call $(CALL))' && \
 	  echo "timeline: $$out/timeline.svg"; }
 

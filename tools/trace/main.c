@@ -9,7 +9,8 @@
 
 static const char usage[] =
     "usage: tpu-trace FILE [--svg OUT] [--json OUT] [--from CYCLE] [--to CYCLE] [--call N] [--title TEXT] [--quiet]\n"
-    "  --call N limits everything to the Nth pl_call (1 = first, -1 = last)\n";
+    "                 [--elf PROGRAM]\n"
+    "  --elf has the names of scopes and values; --call N limits everything to the Nth pl_call (1 = first, -1 = last)\n";
 
 static bool number(const char *text, long long *value) {
   char *end;
@@ -51,7 +52,7 @@ static bool write_file(const struct trace *t, const char *path, bool svg, uint64
 }
 
 int main(int argc, char **argv) {
-  const char *file = NULL, *svg = NULL, *json = NULL, *title = "Peplos";
+  const char *file = NULL, *svg = NULL, *json = NULL, *title = "Peplos", *elf = NULL;
   long long from = -1, to = -1, call = 0;
   bool quiet = false;
   for (int i = 1; i < argc; ++i) {
@@ -61,6 +62,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(a, "--svg") && v) svg = v, ++i;
     else if (!strcmp(a, "--json") && v) json = v, ++i;
     else if (!strcmp(a, "--title") && v) title = v, ++i;
+    else if (!strcmp(a, "--elf") && v) elf = v, ++i;
     else if (!strcmp(a, "--from") && v) ok = number(v, &from) && from >= 0, ++i;
     else if (!strcmp(a, "--to") && v) ok = number(v, &to) && to >= 0, ++i;
     else if (!strcmp(a, "--call") && v) ok = number(v, &call) && call != 0, ++i;
@@ -75,8 +77,9 @@ int main(int argc, char **argv) {
     fputs(usage, stderr);
     return 2;
   }
-  struct trace t;
-  const char *wrong = trace_load(&t, file);
+  struct trace t = {0};
+  const char *wrong = elf ? trace_names_load(elf) : NULL;
+  if (!wrong) wrong = trace_load(&t, file);
   if (wrong) {
     fprintf(stderr, "tpu-trace: %s\n", wrong);
     trace_free(&t);

@@ -68,6 +68,13 @@ bool trace_account_for(const struct trace *trace, unsigned lane, uint64_t from, 
 
 const char *trace_lane_name(unsigned lane);
 
+/* The program's ELF file, for the names of scopes and values. Returns NULL, or what is wrong. */
+const char *trace_names_load(const char *path);
+typedef void trace_scope_fn(void *opaque, const char *name, unsigned depth, uint64_t begin, uint64_t end);
+typedef void trace_value_fn(void *opaque, const char *name, int32_t value, uint64_t cycle);
+/* Named scopes, in the order in which they end, and values, in the order of time. */
+void trace_each_scope(const struct trace *trace, trace_scope_fn *scope, trace_value_fn *value, void *opaque);
+
 void trace_write_summary(const struct trace *trace, FILE *out, uint64_t from, uint64_t to);
 void trace_write_svg(const struct trace *trace, FILE *out, uint64_t from, uint64_t to, const char *title);
 void trace_write_json(const struct trace *trace, FILE *out, uint64_t from, uint64_t to);

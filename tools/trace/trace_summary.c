@@ -46,6 +46,27 @@ void trace_write_summary(const struct trace *t, FILE *out, uint64_t from, uint64
   if (t->error) fprintf(out, "the run had an error: code %" PRIu32 "\n", t->error);
 }
 
+struct events {
+  FILE *out;
+  uint64_t from, to;
+  double us;
+};
+
+static void scope_event(void *opaque, const char *name, unsigned depth, uint64_t begin, uint64_t end) {
+  const struct events *e = opaque;
+  (void)depth;
+  if (end <= e->from || begin >= e->to) return;
+  fprintf(e->out, "{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%s\"},\n",
+          (unsigned)TPU_QUEUE_SCALAR, (double)begin * e->us, (double)(end - begin) * e->us, name);
+}
+
+static void value_event(void *opaque, const char *name, int32_t value, uint64_t cycle) {
+  const struct events *e = opaque;
+  if (cycle < e->from || cycle >= e->to) return;
+  fprintf(e->out, "{\"ph\":\"C\",\"pid\":1,\"ts\":%.3f,\"name\":\"%s\",\"args\":{\"value\":%" PRId32 "}},\n",
+          (double)cycle * e->us, name, value);
+}
+
 void trace_write_json(const struct trace *t, FILE *out, uint64_t from, uint64_t to) {
   const double us = t->cycle_hz ? 1e6 / t->cycle_hz : 1.0;
   fprintf(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -68,5 +89,7 @@ void trace_write_json(const struct trace *t, FILE *out, uint64_t from, uint64_t 
     fprintf(out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"name\":\"mark %u: %" PRIu32 "\"},\n",
             (unsigned)TPU_QUEUE_SCALAR, (double)m->cycle * us, m->kind, m->value);
   }
+  struct events events = {.out = out, .from = from, .to = to, .us = us};
+  trace_each_scope(t, scope_event, value_event, &events);
   fprintf(out, "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"TPU\"}}\n]}\n");
 }

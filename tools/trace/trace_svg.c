@@ -95,6 +95,38 @@ static void steps(const struct trace *t, FILE *out, uint64_t from, uint64_t to) 
   }
 }
 
+struct drawing {
+  FILE *out;
+  uint64_t from, to;
+  double last[2];
+};
+
+static void draw_scope(void *opaque, const char *name, unsigned depth, uint64_t begin, uint64_t end) {
+  struct drawing *d = opaque;
+  const unsigned row = depth & 1;
+  if (end <= d->from || begin >= d->to) return;
+  const double x0 = x_of(clamp(begin, d->from, d->to), d->from, d->to);
+  double x1 = x_of(clamp(end, d->from, d->to), d->from, d->to);
+  if (x1 < d->last[row] + 0.25) return;
+  if (x1 - x0 < 0.25) x1 = x0 + 0.25;
+  d->last[row] = x1;
+  const double y = TOP + LANE * TPU_QUEUE_SCALAR + 4 + row * WORK_HEIGHT;
+  fprintf(d->out, "<rect x='%.2f' y='%.1f' width='%.2f' height='%.1f' fill='%s' fill-opacity='0.35'", x0, y, x1 - x0,
+          WORK_HEIGHT - 1, colour[TPU_QUEUE_SCALAR]);
+  fprintf(d->out, "><title>scope %s: cycles %" PRIu64 " to %" PRIu64 "</title></rect>", name, begin, end);
+  if (x1 - x0 > 6.0 * (double)strlen(name))
+    fprintf(d->out, "<text x='%.1f' y='%.1f' class='s'>%s</text>", x0 + 2, y + 9, name);
+  fputc('\n', d->out);
+}
+
+static void draw_value(void *opaque, const char *name, int32_t value, uint64_t cycle) {
+  const struct drawing *d = opaque;
+  if (cycle < d->from || cycle >= d->to) return;
+  const double x = x_of(cycle, d->from, d->to), y = TOP + LANE * TPU_QUEUE_SCALAR;
+  fprintf(d->out, "<line x1='%.2f' y1='%.1f' x2='%.2f' y2='%.1f' stroke='#222'><title>%s = %" PRId32 ", cycle %" PRIu64
+          "</title></line>\n", x, y + 2, x, y + LANE - 4, name, value, cycle);
+}
+
 void trace_write_svg(const struct trace *t, FILE *out, uint64_t from, uint64_t to, const char *title) {
   const double bottom = TOP + LANE * TRACE_LANES, height = bottom + 56;
   if (to <= from) to = from + 1;
@@ -121,6 +153,8 @@ void trace_write_svg(const struct trace *t, FILE *out, uint64_t from, uint64_t t
   axis(out, from, to, bottom);
   intervals(t, out, from, to);
   steps(t, out, from, to);
+  struct drawing drawing = {.out = out, .from = from, .to = to};
+  trace_each_scope(t, draw_scope, draw_value, &drawing);
   fprintf(out, "<text x='%.0f' y='%.1f' class='s'>upper bars: commands in the engine; thin bars: the head of the queue "
                "waits, in the colour of the unit it waited for</text>\n</svg>\n", LEFT, bottom + 44);
 }

@@ -235,6 +235,54 @@ static void block_ragged_reduction(void) {
   case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
 }
 
+static void smem_body(void) {
+  for (int32_t i = 0; i < 4; i++)
+    pl_put(pl_output(0), 2 * pl_get(pl_input(0), 0, i) + 1, 0, i);
+}
+static void block_smem(void) {
+  run("x", "o",
+      (pl_kernel){.body = smem_body,
+                  .grid = PL_GRID(6),
+                  .in = {PL_SMEM_BLOCK(rows_map, 1, 4)},
+                  .out = {PL_SMEM_BLOCK(rows_map, 1, 4)}});
+}
+
+MAP(ijk00_map, id[0], id[1], id[2], 0, 0)
+static void block_rank5(void) {
+  const pl_block_spec *spec =
+      PL_SPEC(PL_DIMS(1, 2, 1, 8, 32), .map = ijk00_map, .kind = {PL_SQUEEZED, PL_BLOCKED, PL_SQUEEZED});
+  run("x", "o", (pl_kernel){.body = plus_one_body, .grid = PL_GRID(2, 2, 3), .in = {spec}, .out = {spec}, ONE});
+}
+
+MAP(shifted_0_map, id[0] % 4, 0)
+MAP(shifted_1_map, (id[0] + 1) % 4, 0)
+MAP(shifted_2_map, (id[0] + 2) % 4, 0)
+MAP(shifted_3_map, (id[0] + 3) % 4, 0)
+static void many_body(void) {
+  pl_ref o = pl_output(0);
+  pl_add(o, pl_input(0), pl_input(1));
+  for (int n = 2; n < 14; n++)
+    pl_add(o, o, pl_input(n));
+  pl_copy(pl_output(1), pl_input(0));
+}
+static void block_many(void) {
+  static void (*const maps[4])(const pl_grid *, pl_index *) = {shifted_0_map, shifted_1_map, shifted_2_map,
+                                                               shifted_3_map};
+  const pl_array x = case_input("x"), o = case_output("o", NULL), p = case_output("p", NULL);
+  pl_kernel kernel = {.name = "many", .body = many_body, .grid = PL_GRID(4)};
+  pl_block_spec spec[4];
+  pl_array args[14];
+
+  for (int n = 0; n < 4; n++)
+    spec[n] = *PL_BLOCK(maps[n], 8, 32);
+  for (int n = 0; n < 14; n++) {
+    kernel.in[n] = &spec[n % 4];
+    args[n] = x;
+  }
+  kernel.out[0] = kernel.out[1] = PL_BLOCK(rows_map, 8, 32);
+  case_call(&kernel, (pl_arrays){args, 14}, PL_RESULTS(o, p));
+}
+
 /* ---- errors ---- */
 
 static void shifted(const pl_block_spec *in, const pl_block_spec *out) {
@@ -285,5 +333,6 @@ const struct conformance_case conformance_cases[] = {
     CASE(block_rows_601),       CASE(block_ragged_fill),      CASE(block_ragged_reduction),
     CASE(block_index_in),       CASE(block_index_out),        CASE(block_index_elements),
     CASE(block_index_negative), CASE(block_element_past_end), CASE(block_rank_mismatch),
-    CASE(block_hbm_load),       CASE_END,
+    CASE(block_hbm_load),       CASE(block_smem), CASE(block_rank5), CASE(block_many),
+    CASE_END,
 };

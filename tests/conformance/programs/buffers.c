@@ -258,6 +258,18 @@ static void buffer_inout_back(void) {
   inout_buffers(&kernel, PL_ARGS(table, x));
 }
 
+static void buffer_lookahead_one(void) {
+  const pl_array x = case_input("x"), table = case_input("table"), o = case_output("o", NULL);
+  const pl_kernel kernel = {
+      .name = "one",
+      .body = copy_body,
+      .grid = PL_GRID(6),
+      .num_scalar_prefetch = 1,
+      .in = {PL_SPEC(PL_DIMS(8, 128), .map = table_map, .buffer_count = 1, .lookahead = 1)},
+      .out = {PL_BLOCK(rows_map, 8, 128)}};
+  case_call(&kernel, PL_ARGS(table, x), PL_RESULTS(o));
+}
+
 /* ---- random pipelines; the numbers are those of pipelines() in the twin ---- */
 
 static uint32_t random_state;
@@ -316,5 +328,6 @@ const struct conformance_case conformance_cases[] = {
     CASE(buffer_constant),      CASE(buffer_constant_one), CASE(buffer_output_runs),
     CASE(buffer_partial_write), CASE(buffer_revisit_any),  CASE(buffer_revisit_error),
     CASE(buffer_inout),         CASE(buffer_inout_every_step), CASE(buffer_inout_back),
-    CASE(buffer_random),        CASE(buffer_poison),       CASE_END,
+    CASE(buffer_random),        CASE(buffer_poison),       CASE(buffer_lookahead_one),
+    CASE_END,
 };

@@ -212,6 +212,29 @@ static void pipe_parallel_any(void) {
   run((pl_kernel){.name = "parallel", .body = parallel_body, .scratch = {NUMBER}});
 }
 
+static void increment_body(void) { add_number(pl_output(0), pl_input(0), 1, *(pl_ref *)pl_user()); }
+static void prefetched_body(void) {
+  pl_ref buffers = pl_scratch(0), element = pl_scratch(1);
+  const pl_allocations allocations = {.in = {buffers}};
+  const pl_kernel pipeline = {.name = "increment",
+                              .body = increment_body,
+                              .grid = PL_GRID(3),
+                              .in = {PL_SPEC(PL_DIMS(8, 128), .map = rows_map, .buffer_count = 3, .prefetched = 2)},
+                              .out = {ROWS},
+                              .user = &element};
+  pl_sync_copy(pl_input(1), pl_at(pl_reshape(buffers, PL_SHAPE(24, 128)), PL_DS(0, 16)));
+  pl_emit_pipeline_with_allocations(&pipeline, PL_REFS(pl_input(0)), PL_REFS(pl_output(0)), &allocations);
+}
+static void pipe_prefetched(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), o = case_output("o", NULL);
+  const pl_kernel kernel = {.name = "prefetched",
+                            .body = prefetched_body,
+                            .in = {PL_IN_HBM, PL_IN_HBM},
+                            .out = {PL_IN_HBM},
+                            .scratch = {PL_VMEM(PL_INT32, 3, 8, 128), NUMBER}};
+  case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
+}
+
 /* ---- kernels without a grid ---- */
 
 static void in_place_body(void) {
@@ -246,5 +269,6 @@ const struct conformance_case conformance_cases[] = {
     CASE(pipe_plain),   CASE(pipe_parts),       CASE(pipe_ids),          CASE(pipe_nested),
     CASE(pipe_vmem),    CASE(pipe_scratch),     CASE(pipe_dynamic),      CASE(pipe_matmul),
     CASE(pipe_allocations), CASE(pipe_parallel_any), CASE(kernel_in_place), CASE(kernel_pipeline),
+    CASE(pipe_prefetched),
     CASE_END,
 };

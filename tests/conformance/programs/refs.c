@@ -59,6 +59,43 @@ static void parts_body(void) {
 }
 static void dot_parts(void) { dot_of("x", "y", "o", parts_body, PL_F32); }
 
+static void ragged_body(void) {
+  pl_dot(pl_scratch(0), pl_input(0), pl_input(1), pl_program_id(2) == 0 ? PL_OVERWRITE : PL_ACCUMULATE);
+  if (pl_program_id(2) == pl_num_programs(2) - 1)
+    pl_copy(pl_output(0), pl_scratch(0));
+}
+static void ij_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[1]; }
+static void ik_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[2]; }
+static void kj_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[2], b[1].start = g->id[1]; }
+
+/* The padding of k is zero in both operands, which is what the twin's masks make of it. */
+static void matmul_ragged(void) {
+  static const char *const names[2][3] = {{"x", "y", "o"}, {"a", "b", "p"}};
+  for (int i = 0; i < 2; i++) {
+    const pl_array x = case_input(names[i][0]), y = case_input(names[i][1]), o = case_output(names[i][2], NULL);
+    const pl_kernel kernel = {.name = "ragged",
+                              .body = ragged_body,
+                              .grid = PL_GRID(pl_cdiv(o.shape[0], 32), pl_cdiv(o.shape[1], 64), pl_cdiv(x.shape[1], 48)),
+                              .in = {PL_BLOCK(ik_map, 32, 48), PL_BLOCK(kj_map, 48, 64)},
+                              .out = {PL_BLOCK(ij_map, 32, 64)},
+                              .scratch = {i == 0 ? PL_ACC(PL_F32, 32, 64) : PL_ACC(PL_INT32, 32, 64)}};
+    case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
+  }
+}
+
+/* Unsigned operands, and a result of the wrong type. */
+static void dot_errors(void) {
+  const pl_array x = case_input("x"), u = case_input("u");
+  pl_array o;
+  pl_kernel kernel = {.name = "unsigned", .body = dot_body, .scratch = {PL_ACC(PL_INT32, 16, 16)}};
+  if (!case_done(pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(16, 16), &o)))
+    return;
+  case_fails(pl_call(&kernel, PL_ARGS(u, u), PL_RESULTS(o)));
+  kernel.name = "result";
+  case_fails(pl_call(&kernel, PL_ARGS(x, x), PL_RESULTS(o)));
+  case_done(pl_free(&o));
+}
+
 /* ---- views ---- */
 
 static void view(const char *name, void (*body)(void)) {
@@ -170,5 +207,6 @@ const struct conformance_case conformance_cases[] = {
     CASE(dot_accumulate), CASE(dot_to_bf16), CASE(dot_parts),     CASE(view_slices),
     CASE(view_columns), CASE(view_strided), CASE(view_index),     CASE(view_reshape),
     CASE(view_bitcast), CASE(scalar_vmem),  CASE(scalar_store),   CASE(scalar_smem),
+    CASE(matmul_ragged), CASE(dot_errors),
     CASE_END,
 };

@@ -152,6 +152,39 @@ static void alias_same_block(void) {
   case_call(&kernel, PL_ARGS(o), PL_RESULTS(o));
 }
 
+static void twice_body(void) {
+  pl_add(pl_output(0), pl_input(0), pl_input(0));
+  add_number(pl_output(0), pl_output(0), 1, 0);
+}
+static void alias_distance(void) {
+  const pl_array table = case_input("table"), o = case_output("o", "x");
+  const pl_kernel kernel = {.name = "distance",
+                            .body = twice_body,
+                            .grid = PL_GRID(6),
+                            .num_scalar_prefetch = 1,
+                            .in = {PL_BLOCK(table_map, 8, 128)},
+                            .out = {PL_SPEC(PL_DIMS(8, 128), .map = rows_map, .alias = PL_ALIAS(0))},
+                            .scratch = {NUMBER}};
+  case_call(&kernel, PL_ARGS(table, o), PL_RESULTS(o));
+}
+
+/* An output that is the input's memory may not be come back to either: JAX's modes give three answers. */
+static void alias_revisit(void) {
+  const pl_array x = case_input("x"), table = case_input("table");
+  pl_array o;
+  if (!case_done(pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(x.shape[0], 128), &o)))
+    return;
+  const pl_kernel kernel = {.name = "revisit",
+                            .body = next_body,
+                            .grid = PL_GRID(4),
+                            .num_scalar_prefetch = 1,
+                            .in = {PL_BLOCK(table_map, 8, 128)},
+                            .out = {PL_SPEC(PL_DIMS(8, 128), .map = table_map, .alias = PL_ALIAS(0))},
+                            .scratch = {NUMBER}};
+  case_fails(pl_call(&kernel, PL_ARGS(table, o), PL_RESULTS(o)));
+  case_done(pl_free(&o));
+}
+
 /* A call into an array of the case's own that must fail. */
 static void fails(pl_kernel kernel, pl_array x, pl_shape shape) {
   pl_array o;
@@ -339,10 +372,48 @@ static void grid_bad_extent(void) {
         x, PL_SHAPE(16, 128));
 }
 
+/* ---- what is ours alone ---- */
+
+static void budget(void) {
+  const pl_array x = case_input("x");
+  fails((pl_kernel){.name = "budget",
+                    .body = copy_body,
+                    .grid = PL_GRID(2),
+                    .in = {PL_BUFFERED(8, rows_map, 128, 128)},
+                    .out = {PL_BUFFERED(2, rows_map, 128, 128)}},
+        x, PL_SHAPE(256, 128));
+}
+
+static void check_body(void) {
+  pl_debug_check(pl_program_id(0) < 2, "row %d of 2", (int)pl_program_id(0));
+  pl_copy(pl_output(0), pl_input(0));
+}
+static void debug_check(void) {
+  const unsigned before = pl_debug_get();
+  const pl_kernel kernel = {
+      .name = "check", .body = check_body, .grid = PL_GRID(4), .in = {ROWS}, .out = {ROWS}};
+  pl_debug_set(before | PL_DEBUG_CHECKS);
+  fails(kernel, case_input("x"), PL_SHAPE(32, 128));
+  pl_debug_set(before);
+}
+
+static pl_ref kept;
+static void keep_body(void) {
+  if (pl_program_id(0) == 0)
+    kept = pl_input(0);
+  pl_copy(pl_output(0), kept);
+}
+static void ref_of_another_step(void) {
+  const pl_kernel kernel = {
+      .name = "keep", .body = keep_body, .grid = PL_GRID(4), .in = {ROWS}, .out = {ROWS}};
+  fails(kernel, case_input("x"), PL_SHAPE(32, 128));
+}
+
 const struct conformance_case conformance_cases[] = {
     CASE(prefetch_gather),  CASE(prefetch_two),     CASE(prefetch_types),  CASE(prefetch_rank),
     CASE(prefetch_written), CASE(alias_unvisited),  CASE(alias_second),    CASE(alias_same_block),
     CASE(alias_mismatch),   CASE(scratch_persists), CASE(scratch_smem),    CASE(scratch_many),
     CASE(scoped),           CASE(scoped_semaphore), CASE(names),           CASE(parallel_order),
-    CASE(parallel_suffix),  CASE(grid_bad_extent),  CASE_END,
+    CASE(parallel_suffix),  CASE(grid_bad_extent),  CASE(alias_distance), CASE(alias_revisit), CASE(budget), CASE(debug_check), CASE(ref_of_another_step),
+    CASE_END,
 };

@@ -220,3 +220,33 @@ def block_hbm_load(t):
         body, out_shape=shape("f32", 16, 128), in_specs=[ANY], interpret=tpu())(t.x))
 
 
+def block_smem(t):
+    """Blocks in SMEM, in and out."""
+    def body(x, o):
+        for i in range(4):
+            o[0, i] = x[0, i] * 2 + 1
+    spec = pl.BlockSpec((1, 4), lambda i: (i, 0), memory_space=pltpu.SMEM)
+    o, = t.call(body, [t.x], shape("int32", 6, 4), grid=(6,), in_specs=[spec], out_specs=[spec])
+    t.output("o", o)
+
+
+def block_rank5(t):
+    """The most dimensions."""
+    spec = pl.BlockSpec((None, 2, None, 8, 32), lambda i, j, k: (i, j, k, 0, 0))
+    o, = t.call(plus_one, [t.x], shape("int32", 2, 4, 3, 8, 32), grid=(2, 2, 3), in_specs=[spec], out_specs=[spec])
+    t.output("o", o)
+
+
+def block_many(t):
+    """The most operands: 14 inputs and 2 outputs."""
+    def body(*refs):
+        total = refs[0][...]
+        for r in refs[1:14]:
+            total = total + r[...]
+        refs[14][...] = total
+        refs[15][...] = refs[0][...]
+    specs = [pl.BlockSpec((8, 32), lambda i, n=n: ((i + n) % 4, 0)) for n in range(16)]
+    out = pl.BlockSpec((8, 32), lambda i: (i, 0))
+    o, p = t.call(body, [t.x] * 14, (shape("int32", 32, 32),) * 2, grid=(4,), in_specs=specs[:14], out_specs=[out, out])
+    t.output("o", o)
+    t.output("p", p)

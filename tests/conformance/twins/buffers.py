@@ -252,3 +252,8 @@ def buffer_poison(t):
         p[first:first + 4] = np.asarray(t.y)[first:first + 4]
     t.output("o", o)
     t.output("p", p)
+
+
+def buffer_lookahead_one(t):
+    """Lookahead with one buffer: JAX waits for ever; here it is one buffer."""
+    t.output("o", np.concatenate([np.asarray(t.x)[8 * b:8 * b + 8] for b in np.asarray(t.table)]))

@@ -121,3 +121,51 @@ def grid_num_programs(t):
         results.append(np.asarray(pallas_call(problem, True if mode == "hlo" else tpu())[0]))
     assert all(np.array_equal(results[0], r) for r in results)
     t.output("o", results[0])
+
+
+def grid_6d(t):
+    """The most dimensions; the number of the step in mixed radix."""
+    def body(o):
+        n = jnp.int32(0)
+        for axis in range(6):
+            n = n * 10 + pl.program_id(axis)
+        o[...] = jnp.full(o.shape, n, jnp.int32)
+
+    def flat(*ids):
+        step = 0
+        for i, extent in zip(ids, (2, 1, 2, 3, 1, 2)):
+            step = step * extent + i
+        return step, 0
+    o, = t.call(body, [], shape("int32", 24, 16), grid=(2, 1, 2, 3, 1, 2), out_specs=[pl.BlockSpec((1, 16), flat)])
+    t.output("o", o)
+
+
+PARTITIONS = (((8,), "p"), ((5,), "p"), ((8, 3), "pp"), ((5, 3), "pp"), ((2, 7), "ap"), ((8, 8), "pp"), ((5, 7), "pp"),
+              ((1, 1), "pp"), ((3, 4, 5), "app"))
+
+
+def grid_partition(t):
+    """T33: which of two cores runs which step of emit_pipeline; 100 + core for every step in order."""
+    from twins.common import no_race, tpu
+    kinds = {"p": pltpu.PARALLEL, "a": pltpu.ARBITRARY}
+    mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+    t.modes("emit")
+    table = np.zeros((len(PARTITIONS), 64), np.int32)
+    for row, (grid, semantics) in enumerate(PARTITIONS):
+        steps = int(np.prod(grid))
+
+        def index(*ids, grid=grid):
+            step = 0
+            for i, extent in zip(ids, grid):
+                step = step * extent + i
+            return step, 0
+
+        @pl.kernel(mesh=mesh, out_type=shape("int32", 8 * steps, 128), interpret=tpu(num_cores_or_threads=2))
+        def run(o, grid=grid, semantics=semantics, index=index):
+            def body(o):
+                o[...] = jnp.full(o.shape, 100 + jax.lax.axis_index("core"), jnp.int32)
+            pltpu.emit_pipeline(body, grid=grid, out_specs=[pl.BlockSpec((8, 128), index)], core_axis_name="core",
+                                dimension_semantics=tuple(kinds[s] for s in semantics))(o)
+        table[row, :steps] = np.asarray(run())[::8, 0]
+        no_race("emit")
+    t.output("o", table)

@@ -140,3 +140,27 @@ def scalar_smem(t):
             scratch_shapes=[pltpu.SMEM((2, 8), jnp.int32)], interpret=True if mode == "hlo" else tpu())()))
     assert np.array_equal(*results)
     t.output("o", results[0])
+
+
+def matmul_ragged(t):
+    """T08: no dimension a multiple of its block; both operands masked in the last step of k."""
+    m, k, n, bm, bk, bn = 70, 100, 90, 32, 48, 64
+    for x, y, kind, name in ((t.x, t.y, "f32", "o"), (t.a, t.b, "int32", "p")):
+        def body(x, y, o, acc, kind=kind):
+            step = pl.program_id(2)
+
+            @pl.when(step == 0)
+            def _():
+                acc[...] = jnp.zeros_like(acc)
+            valid = k - bk * step
+            a = jnp.where(jnp.arange(bk)[None, :] < valid, x[...], jnp.zeros((), x.dtype))
+            b = jnp.where(jnp.arange(bk)[:, None] < valid, y[...], jnp.zeros((), y.dtype))
+            acc[...] += jnp.dot(a, b, preferred_element_type=DTYPES[kind])
+
+            @pl.when(step == pl.num_programs(2) - 1)
+            def _():
+                o[...] = acc[...]
+        o, = t.call(body, [x, y], shape(kind, m, n), grid=(-(-m // bm), -(-n // bn), -(-k // bk)),
+                    in_specs=[pl.BlockSpec((bm, bk), lambda i, j, k: (i, k)), pl.BlockSpec((bk, bn), lambda i, j, k: (k, j))],
+                    out_specs=[pl.BlockSpec((bm, bn), lambda i, j, k: (i, j))], scratch=[pltpu.VMEM((bm, bn), DTYPES[kind])])
+        t.output(name, o)

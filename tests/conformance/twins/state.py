@@ -214,3 +214,12 @@ def grid_bad_extent(t):
         t.raises("ValueError", "strictly positive", lambda grid=grid: t.call(
             copy_body, [t.x], shape("int32", 16, 128), grid=grid, modes=["emit"],
             in_specs=[pl.BlockSpec(BLOCK, lambda i, j: (0, 0))], out_specs=[pl.BlockSpec(BLOCK, lambda i, j: (0, 0))]))
+
+
+def alias_distance(t):
+    """Blocks that were written three steps before are read: the new values (A5)."""
+    def body(r, x, o):
+        o[...] = x[...] * 2 + 1
+    o, = t.call(body, [t.x], shape("int32", 72, 128), grid=(6,), prefetch=[t.table], aliases={1: 0},
+                in_specs=[pl.BlockSpec(BLOCK, lambda i, r: (r[i], 0))], out_specs=[pl.BlockSpec(BLOCK, rows)])
+    t.output("o", o)

@@ -212,6 +212,8 @@ static bool program_access(struct tpu_model *m, struct access *a) {
   if (word / 2 >= m->config->vpu_program || !m->config->vpu_present)
     return bad_access(m, a);
   uint64_t *instruction = &m->program[word / 2];
+  if (m->race && !(a->write && word % 2 == 0)) /* the low word is kept until the high one comes */
+    func_race_window(m, FUNC_RACE_PROGRAM, word / 2 * 8, 8, a->write);
   if (!a->write) {
     a->value = (uint32_t)(*instruction >> (32 * (word % 2)));
     a->cycles = TIME_READ_MEMORY;

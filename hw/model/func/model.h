@@ -312,7 +312,9 @@ void func_race_vector_end(struct tpu_model *m);
 /* The oldest started command of a queue is complete; then its signals. */
 void func_race_complete(struct tpu_model *m, uint32_t queue, bool interrupts);
 void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t agent);
-/* The scalar core: accesses to a memory window, and registers from which it learns. */
+/* The scalar core: accesses to a memory window or, as another space, to the program memory, and registers from
+ * which it learns. */
+#define FUNC_RACE_PROGRAM 4u
 void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, unsigned size, bool write);
 void func_race_status(struct tpu_model *m, uint32_t status);
 void func_race_intr_state(struct tpu_model *m, uint32_t value);

@@ -115,6 +115,17 @@ static void add_mxu(void *opaque, const struct tpu_access *access) {
     race_add(a->race, a->command, access);
 }
 
+/* From its entry to the next HALT: what it may execute, unless it jumps over a HALT. */
+static void add_program(struct tpu_model *m, struct race_command *c, const struct command *command) {
+  const uint32_t entry =
+      FIELD_OF(command->args[(TPU_VPU_ENTRY - TPU_QUEUE_ARGS) / 4], TPU_VPU_ENTRY_START);
+  for (uint32_t pc = entry; pc < m->config->vpu_program; pc++)
+    if (FIELD_OF(m->program[pc], TPU_VINSTR_OP) == TPU_VOP_HALT) {
+      race_add_range(m->race, c, RACE_PROGRAM, false, 8 * entry, 8 * (pc + 1 - entry));
+      return;
+    }
+}
+
 void func_race_ranges(struct tpu_model *m, uint32_t queue, const struct flying *f) {
   struct race *r = m->race;
   struct race_command *c = race_command(r, queue, r->agent[queue].started);
@@ -124,6 +135,8 @@ void func_race_ranges(struct tpu_model *m, uint32_t queue, const struct flying *
     func_accesses(m, queue, f, add_mxu, &(struct adding){r, c});
   else if (queue < CHANNELS)
     race_add_dma(r, c, &f->dma);
+  else if (queue == TPU_QUEUE_VPU)
+    add_program(m, c, &f->command);
   check(m, queue, c);
 }
 
@@ -135,8 +148,10 @@ void func_race_vector_end(struct tpu_model *m) {
   struct race *r = m->race;
   struct race_command *c = race_command(r, TPU_QUEUE_VPU, r->agent[TPU_QUEUE_VPU].started);
   c->first = r->made;
+  c->sets = 0;
   race_add_marks(r, c);
   check(m, TPU_QUEUE_VPU, c);
+  add_program(m, c, &func_front(&m->state.queue[TPU_QUEUE_VPU])->command); /* it was compared at the start */
 }
 
 void func_race_complete(struct tpu_model *m, uint32_t queue, bool interrupts) {
@@ -171,8 +186,6 @@ void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, uns
   struct race *r = m->race;
   struct race_agent *g = &r->agent[RACE_SCALAR];
   struct race_command *c = race_command(r, RACE_SCALAR, g->issued);
-  const struct tpu_access access = {
-      .space = (enum tpu_space)space, .write = write, .base = address, .row_bytes = size, .rows = 1};
   if (c->sets > 0 && (c->first + c->sets != r->made || c->sets >= MANY)) {
     race_release_scalar(r, true);
     c = race_command(r, RACE_SCALAR, g->issued);
@@ -182,7 +195,7 @@ void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, uns
     c->go = c->start = m->state.cycle;
     c->step = r->step;
   }
-  race_add(r, c, &access);
+  race_add_range(r, c, space, write, address, size);
   g->started = g->issued;
   c->clock = *scalar_clock(r);
   /* Only this access is new: the others were compared when they were made. */
@@ -190,7 +203,7 @@ void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, uns
   now.start = m->state.cycle;
   now.first = r->made; /* a set of its own, behind the last one, which is not kept */
   now.sets = 0;
-  race_add(r, &now, &access);
+  race_add_range(r, &now, space, write, address, size);
   check(m, RACE_SCALAR, &now);
   r->made = now.first;
 }

@@ -38,7 +38,8 @@
 #define RACE_HISTORY 64u    /* signals of an agent to a semaphore; a power of two */
 #define RACE_REPORTS 16u    /* races that are reported */
 #define RACE_WORDS   8192u  /* 64 bytes each: the largest on-chip memory */
-#define RACE_SPACES  4u
+#define RACE_SPACES  4u      /* with marks: those of enum tpu_space */
+#define RACE_PROGRAM FUNC_RACE_PROGRAM /* the vector program memory, as a space of sets */
 
 /* Commands 1 .. at[a] of agent a are complete. */
 struct race_clock {
@@ -142,6 +143,9 @@ void race_forget_consumers(struct race *r);
 /* ---- race_sets.c ---- */
 /* Adds an access to the command whose sets are the newest. */
 void race_add(struct race *r, struct race_command *c, const struct tpu_access *access);
+/* A range of a space that has no accesses: RACE_PROGRAM. */
+void race_add_range(struct race *r, struct race_command *c, uint32_t space, bool write, uint32_t low,
+                    uint32_t bytes);
 void race_add_dma(struct race *r, struct race_command *c, const struct dma_job *job);
 /* The same by way of marks, for the many small accesses of a vector program. */
 void race_mark(struct race *r, const struct tpu_access *access);

@@ -4,7 +4,7 @@
 
 #include "text.h"
 
-static const char *const spaces[RACE_SPACES] = {"HBM", "VMEM", "SMEM", "ACC"};
+static const char *const spaces[RACE_SPACES + 1] = {"HBM", "VMEM", "SMEM", "ACC", "the program memory at"};
 
 /* "writes 128 rows of 256 bytes from VMEM 0x1000, 1024 apart" */
 static void add_range(struct text *t, const struct race_set *s) {

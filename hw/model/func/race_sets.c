@@ -108,6 +108,12 @@ void race_add(struct race *r, struct race_command *c, const struct tpu_access *a
   add_set(r, c, &s);
 }
 
+void race_add_range(struct race *r, struct race_command *c, uint32_t space, bool write, uint32_t low,
+                    uint32_t bytes) {
+  struct race_set s = {.space = (uint8_t)space, .write = write, .low = low, .row = bytes};
+  add_set(r, c, &s);
+}
+
 static void add_side(struct race *r, struct race_command *c, const struct dma_job *j, bool write) {
   const uint32_t *count = write ? j->count : j->valid;
   const int32_t *stride = write ? j->dst_stride : j->src_stride;

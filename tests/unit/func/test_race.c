@@ -80,6 +80,11 @@ static void drain(struct host *h, uint32_t tag, struct host_head head, uint32_t 
   host_go(h, TPU_QUEUE_VPU, tag);
 }
 
+static void poll_ticket(struct host *h, uint32_t queue, uint32_t ticket) {
+  for (uint32_t i = 0; i < LIMIT && sem_value(h, queue) != ticket; i++)
+    ;
+}
+
 /* ---- programs; each is right or wrong ---------------------------------------------------------------------
  */
 
@@ -136,6 +141,14 @@ static void accumulator_drained(struct host *h, bool wrong) {
   dot(h, 0x10, head(4, 0, 0, 0, 0), SLOT0, SLOT1, 0);
   drain(h, 0x11, head(5, 4, 1, 0, 0), 0, SLOT2, pitch);
   dot(h, 0x22, head(4, 5, wrong ? 0 : 1, 0, 0), SLOT0, SLOT1, 0);
+}
+
+/* The program of a vector command is overwritten while the command may still run it. */
+static void program_replaced(struct host *h, bool wrong) {
+  drain(h, 0x11, head(5, 0, 0, 0, 0), 0, SLOT0, 4 * config_of(h)->lanes);
+  if (!wrong)
+    poll_ticket(h, 5, 1);
+  host_write(h, TPU_REG_VPROG(3), 0);
 }
 
 static void vector_result(struct host *h, bool wrong) {
@@ -210,11 +223,6 @@ static void taken_in_parts(struct host *h, bool wrong) {
   host_sync(h, 0x61, &take);
   host_sync(h, 0x62, &take);
   dot(h, 0x22, head(4, 6, wrong ? 1 : 2, 0, 0), SLOT0, SLOT2, 0);
-}
-
-static void poll_ticket(struct host *h, uint32_t queue, uint32_t ticket) {
-  for (uint32_t i = 0; i < LIMIT && sem_value(h, queue) != ticket; i++)
-    ;
 }
 
 static void scalar_reads(struct host *h, bool wrong) {
@@ -302,6 +310,7 @@ static const struct program {
     {"a read behind a write of its channel", same_channel_read, "DMA0 tag 0x00000011", "DMA0 tag 0x00000022"},
     {"writes of one channel", same_channel_writes, "DMA0 tag 0x00000011", "DMA2 tag 0x00000022"},
     {"an accumulator that is drained", accumulator_drained, "VPU tag 0x00000011", "MXU tag 0x00000022"},
+    {"a vector program", program_replaced, "VPU tag 0x00000011", "the scalar core"},
     {"a vector result", vector_result, "VPU tag 0x00000011", "DMA3 tag 0x00000022"},
     {"rows between those of a vector program", rows_between, "VPU tag 0x00000011", "DMA0 tag 0x00000022"},
     {"halves of rows", halves, "DMA0 tag 0x00000011", "DMA1 tag 0x00000022"},

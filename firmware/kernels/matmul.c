@@ -47,6 +47,8 @@ pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_
     .in = {PL_BUFFERED(blocks->buffers, x_map, bm, bk), PL_BUFFERED(blocks->buffers, y_map, bk, bn)},
     .out = {PL_BUFFERED(blocks->buffers, o_map, bm, bn)},
     .scratch = {PL_ACC(x.dtype == PL_INT8 ? PL_INT32 : PL_F32, bm, bn)},
+    .cost = {.macs = (uint64_t)o.shape[0] * (uint32_t)o.shape[1] * (uint32_t)x.shape[1],
+             .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1]},
   };
   return pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
 }

@@ -10,9 +10,12 @@
 
 enum {
   SETUP_INSTRUCTIONS = 2500, /* of a warm call, before the first and behind the last body */
-  STEP_INSTRUCTIONS = 60,    /* of a step, and for each operand that moves; measured by step_cost */
-  OPERAND_INSTRUCTIONS = 61,
-  DMA_LATENCY = 100, /* cycles from a fetch to its end beyond its bytes */
+  /* Measured on matmul and vector addition with blocks of 8 to 128 rows, queues full now and then: */
+  STEP_INSTRUCTIONS = 80,    /* of a step */
+  OPERAND_INSTRUCTIONS = 80, /* of a step for each operand that moves */
+  DOT_INSTRUCTIONS = 110,    /* of the dot that a step is taken to have if the kernel declares any */
+  RESULT_INSTRUCTIONS = 570, /* of the operation that a written block is taken to come from */
+  DMA_LATENCY = 100,         /* cycles from a fetch to its end beyond its bytes */
 };
 
 /* A block as it is moved: all of it, its part in the array, and cycles of the port for that part. */
@@ -66,7 +69,8 @@ static void count_block(struct walk *w, struct pl_operand *op, uint32_t *copies,
     count_in(w, op, first);
     return;
   }
-  pl_latch_into(op->latch, op);
+  if (op->moves) /* the only block of another is in its latch already */
+    pl_latch_into(op->latch, op);
   if (op->latch->load)
     count_in(w, op, first);
   const struct moved m = moved_of(op);
@@ -99,14 +103,18 @@ static void walk_operand(struct pl_context *c, struct walk *w, struct pl_operand
 static void predict_time(const struct pl_context *c, const struct pl_plan *plan, struct walk *w) {
   const uint32_t dim = c->dim, lanes = c->lanes;
   pl_prediction *p = w->p;
-  uint32_t moving = 0;
+  uint32_t moving = 0, results = 0;
   uint64_t longest = p->dma_in;
 
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
     moving += plan->operand[i].moves;
+  for (uint32_t i = plan->inputs; i < plan->inputs + plan->outputs; i++)
+    results += p->copies[i];
   p->mxu = (c->kernel->cost.macs + dim * dim - 1) / (dim * dim);
   p->vpu = (c->kernel->cost.vector_elements + lanes - 1) / lanes;
-  p->scalar = (uint64_t)p->steps * (STEP_INSTRUCTIONS + moving * OPERAND_INSTRUCTIONS);
+  p->scalar = (uint64_t)p->steps * (STEP_INSTRUCTIONS + moving * OPERAND_INSTRUCTIONS +
+                                    (c->kernel->cost.macs != 0 ? DOT_INSTRUCTIONS : 0)) +
+              (uint64_t)results * RESULT_INSTRUCTIONS;
   p->bottleneck = p->dma_in != 0 ? PL_BOUND_DMA_IN : PL_BOUND_NONE;
   const struct {
     uint64_t cycles;

@@ -29,7 +29,7 @@ PAGES = [ROOT / "docs" / name for name in ("guide.md", "limits.md", "coming-from
 HEADER = ROOT / "firmware/pallas/pallas.h"
 STEPS = sorted(path.stem for path in (ROOT / "firmware/apps").glob("step[0-9][0-9]_*.c"))
 BLOCK = re.compile(r"(<!-- (code|output|timeline|cycles|constants|configurations)((?: \w+)*) -->\n)(.*?)(<!-- end -->)", re.S)
-MEASURED = re.compile(r"^(.+?): +(\d+) cycles", re.M)
+MEASURED = re.compile(r"^(\S.*?): +(\d+) cycles", re.M)
 # Of pallas.h, but not for users: what macros and inline functions are made of.
 INNER = {"pl_ref_of", "pl_no_operand", "pl_no_axis", "pl_dot_refs", "pl_at_slices", "pl_get_at", "pl_put_at",
          "pl_get_float_at", "pl_put_float_at", "pl_run_scoped_specs", "pl_running", "pl_nothing", "PL_COUNT",

@@ -65,9 +65,10 @@ static pl_status check_operands(const struct pl_view *acc, const struct pl_view 
                    pl_space_name(x->space), pl_space_name(y->space));
   if (acc->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "pl_dot: the result is an input");
-  if (x->dtype != y->dtype || (x->dtype != PL_INT8 && x->dtype != PL_BF16) || acc->dtype != result)
-    return pl_fail(x->dtype == PL_F32 || y->dtype == PL_F32 ? PL_ERROR_UNSUPPORTED : PL_ERROR_SHAPE,
-                   "pl_dot: %s x %s -> %s; there are bf16 x bf16 -> f32 and int8 x int8 -> int32",
+  const bool floats = (x->dtype == PL_F32 || x->dtype == PL_BF16) && (y->dtype == PL_F32 || y->dtype == PL_BF16);
+  if (!(floats || (int8 && y->dtype == PL_INT8)) || acc->dtype != result)
+    return pl_fail(PL_ERROR_SHAPE,
+                   "pl_dot: %s x %s -> %s; there are f32 or bf16 x f32 or bf16 -> f32 and int8 x int8 -> int32",
                    pl_dtype_name(x->dtype), pl_dtype_name(y->dtype), pl_dtype_name(acc->dtype));
   if (p[int8 ? TPU_PARAM_MXU_INT8 : TPU_PARAM_MXU_BF16] == 0)
     return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %s",
@@ -175,12 +176,18 @@ static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struc
   y = pl_use(c, (pl_ref){y, y_generation});
   if (acc == NULL || x == NULL || y == NULL)
     return;
-  if (mode > (PL_ACCUMULATE | PL_TRANSPOSED) || (mode & 1)) {
-    pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u", mode);
+  const unsigned precision = PL_PRECISION_HIGH | PL_PRECISION_HIGHEST;
+  if (mode & ~(precision | PL_ACCUMULATE | PL_TRANSPOSED)) {
+    pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u is not made of PL_ACCUMULATE, PL_TRANSPOSED and PL_PRECISION_ bits", mode);
     return;
   }
   if (check_operands(acc, x, y) != PL_OK || check_shapes(acc, x, y, mode) != PL_OK)
     return;
+  if (x->dtype == PL_F32 || y->dtype == PL_F32) {
+    pl_dot_f32((pl_ref){acc, acc_generation}, (pl_ref){x, x_generation}, (pl_ref){y, y_generation}, mode);
+    return;
+  }
+  mode &= ~precision; /* the products of the others are exact */
   const uint32_t row = c->dim * pl_dtype_bytes(x->dtype), before = c->body_used[PL_VMEM];
   struct pl_temporary aligned_x, aligned_y;
   x = pl_aligned(c, x, row, &aligned_x, "pl_dot");

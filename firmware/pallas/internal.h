@@ -411,6 +411,10 @@ uint32_t pl_body_room(const struct pl_context *c, unsigned space);
 void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struct pl_group *group,
                      uint32_t address);
 
+/* ---- dot_f32.c ---- */
+/* A checked product with at least one f32 operand; see pl_dot(). */
+PL_COLD void pl_dot_f32(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
+
 /* ---- temporary.c ---- */
 struct pl_temporary {
   struct pl_view view;

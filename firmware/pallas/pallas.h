@@ -409,11 +409,18 @@ pl_dtype pl_ref_dtype(pl_ref ref);
 /* Extent of a ref's dimension. */
 int32_t pl_ref_extent(pl_ref ref, unsigned dimension);
 
-/* Values of the bits in the MXU's MODE register. */
-enum pl_dot_mode { PL_OVERWRITE = 0, PL_TRANSPOSED = 2, PL_ACCUMULATE = 4 };
+/* Values of the bits in the MXU's MODE register; the precision is for f32 operands. */
+enum pl_dot_mode {
+  PL_OVERWRITE = 0,
+  PL_TRANSPOSED = 2,
+  PL_ACCUMULATE = 4,
+  PL_PRECISION_HIGH = 8,     /* f32 operands in two bf16 parts, three passes: 16 bits */
+  PL_PRECISION_HIGHEST = 16, /* in three parts, six passes: 24 bits */
+};
 /*
  * acc[M,N] (+)= x[M,K] . y[K,N]; with PL_TRANSPOSED y is [N,K]. bf16 x bf16 gives f32, int8 x int8
- * gives int32; acc is in ACC, x and y in VMEM. An OVERWRITE of a whole scratch takes a fresh physical
+ * gives int32; acc is in ACC, x and y in VMEM. f32 operands are rounded to bf16 or split as PL_PRECISION_
+ * says, in scoped memory (bytes of the bf16 parts, and of a copy in f32 for HIGHEST, in the body's room). An OVERWRITE of a whole scratch takes a fresh physical
  * accumulator if there is one, so that the previous result can be drained meanwhile.
  */
 static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);

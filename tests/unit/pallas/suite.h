@@ -38,6 +38,7 @@ bool suite_fails(pl_status status, pl_status wanted, const char *name, ...);
 void suite_copy(void);
 void suite_random(void);
 void suite_dot(void);
+void suite_dot_f32(void);
 void suite_vector(void);
 void suite_async(void);
 void suite_spec(void);

@@ -273,7 +273,7 @@ static void test_misuse(void) {
       {PL_ERROR_REF, "a scalar outside", "index 16 in dimension 0"},
       {PL_ERROR_ARGUMENT, "too few indices", "1 indices"},
       {PL_ERROR_REF, "a scalar stored to an input", "would be written"},
-      {PL_ERROR_UNSUPPORTED, "a dot of f32", "bf16 x bf16"},
+      {PL_ERROR_SHAPE, "a dot of f32 that does not fit", "pl_dot: [16, 40] x [16, 40] does not give [16, 16]"},
       {PL_ERROR_REF, "a semaphore that is none", "a semaphore is needed"},
       {PL_ERROR_SHAPE, "a copy to another shape", "[16, 4]"},
       {PL_ERROR_ARGUMENT, "a dimension that is not there", "pl_iota: dimension 2 of [16, 40]"},

@@ -217,9 +217,12 @@ static void note_write(uint32_t offset, uint32_t value) {
                                                   .tag = value,
                                                   .src = staged[queue][TPU_DMA_SRC / 4],
                                                   .dst = staged[queue][TPU_DMA_DST / 4]};
-  } else if (offset == TPU_REG_TRACE_MARK && events != NULL && event_count < EVENTS) {
-    events[event_count++] = (struct host_event){.mark = true, .tag = value};
   }
+}
+
+void host_note(uint32_t value) {
+  if (events != NULL && event_count < EVENTS)
+    events[event_count++] = (struct host_event){.note = true, .tag = value};
 }
 
 static void write(uintptr_t address, unsigned size, uint32_t value) {

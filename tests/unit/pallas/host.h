@@ -38,15 +38,16 @@ bool host_idle(void);
 /* Name of the model. */
 const char *host_model(void);
 /*
- * What the scalar core queued and marked since the last call: a write to GO with the source and destination that
- * are staged (of DMA), or a write to TRACE_MARK. Off until the first call; the array belongs to the host.
+ * What the scalar core queued since the last call: writes to GO, with the source and destination that are staged
+ * (of DMA), and between them what the program noted. Off until the first call; the array belongs to the host.
  */
 struct host_event {
-  bool mark;
-  uint32_t queue, tag; /* of a mark: its value is the tag */
+  bool note;
+  uint32_t queue, tag; /* of a note: its value is the tag */
   uint32_t src, dst;
 };
 const struct host_event *host_events(uint32_t *count);
+void host_note(uint32_t value);
 /* Trace records so far; the array belongs to the host. */
 const void *host_trace(uint32_t *count);
 

@@ -74,7 +74,7 @@ static void random_operand(struct gen *g, struct operand *op, bool output) {
   op->smem = below(g, 8) == 0;
   if (!op->whole && features.lookahead && !output)
     op->lookahead = below(g, 3) == 0;
-  if (!op->whole && features.steered && !output && !op->lookahead)
+  if (!op->whole && features.steered && !g->p->nested && !output && !op->lookahead)
     op->steered = below(g, 5) == 0;
   if (!op->whole && features.inout && output && below(g, 3) == 0)
     op->inout = true;
@@ -131,6 +131,7 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
   struct gen g = {.r = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1}, .p = p};
   memset(p, 0, sizeof *p);
   p->seed = seed;
+  p->nested = features.nested && below(&g, 4) == 0;
   random_grid(&g);
   p->rank = 1 + below(&g, MAX_RANK);
   for (unsigned d = 0; d < p->rank; d++)
@@ -156,7 +157,7 @@ void print_pipeline(const struct pipeline *p) {
   printf("  grid (");
   for (unsigned d = 0; d < p->grid_rank; d++)
     printf(d ? ", %d" : "%d", p->extent[d]);
-  printf("): %d steps; blocks (", p->steps);
+  printf("): %d steps%s; blocks (", p->steps, p->nested ? ", in a body" : "");
   for (unsigned d = 0; d < p->rank; d++)
     printf(d ? ", %d" : "%d", p->block_shape[d]);
   printf(")\n");

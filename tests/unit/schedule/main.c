@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-struct features features = {true, true, true, true};
+struct features features = {true, true, true, true, false};
 const char *spoil;
 
 /* Every fourth pipeline is called again, when its plan is there already. */
@@ -72,8 +72,11 @@ static bool parse(struct arguments *a, const char *arg) {
   else if (!strncmp(arg, "without=", 8)) {
     features.lookahead &= strstr(value, "lookahead") == NULL;
     features.inout &= strstr(value, "inout") == NULL;
+    features.nested &= strstr(value, "nested") == NULL;
     features.steered &= strstr(value, "steered") == NULL;
     features.revisit_any &= strstr(value, "revisit_any") == NULL;
+  } else if (!strncmp(arg, "with=", 5)) {
+    features.nested |= strstr(value, "nested") != NULL;
   } else if (!strncmp(arg, "break=", 6))
     spoil = value;
   else

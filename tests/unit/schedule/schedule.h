@@ -57,6 +57,7 @@ struct action {
 
 struct pipeline {
   uint64_t seed;
+  bool nested;           /* runs in a body, by pl_emit_pipeline() */
   int32_t extent[3]; /* grid; their product is `steps` */
   unsigned grid_rank;
   int32_t steps; /* 0: a run-time extent that is 0 */
@@ -97,7 +98,7 @@ static inline int32_t blocks_of(const struct pipeline *p, const struct operand *
 
 /* What pipelines may have; all of it as a rule. */
 struct features {
-  bool lookahead, inout, revisit_any, steered;
+  bool lookahead, inout, revisit_any, steered, nested;
 };
 extern struct features features;
 

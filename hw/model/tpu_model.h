@@ -82,7 +82,8 @@ typedef struct tpu_model_host {
 } tpu_model_host;
 
 typedef struct tpu_model_config {
-  uint32_t struct_size;      /* sizeof(tpu_model_config) */
+  uint32_t struct_size;      /* sizeof(tpu_model_config) of the host; fields behind it are 0, `timing` is the first
+                                that an older host may lack */
   uint32_t abi_hash;         /* TPU_ABI_HASH of the host; create() refuses another one, naming both */
   const char *config;        /* named configuration; NULL = "sim16" (func), the one built (rtl) */
   uint32_t seed;             /* reset contents of memories, TPU_TIMING_RANDOM */

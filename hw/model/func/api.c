@@ -146,7 +146,8 @@ static tpu_status api_create(const tpu_model_config *config, const tpu_model_hos
   tpu_model_config c = {0};
   *model = NULL;
   if (!config || config->struct_size < offsetof(tpu_model_config, timing))
-    return refuse(error, error_size, TPU_EINVAL, "tpu_model_config.struct_size is too small");
+    return refuse(error, error_size, TPU_EINVAL, "tpu_model_config.struct_size is %u, the least is %zu",
+                  config ? config->struct_size : 0u, offsetof(tpu_model_config, timing));
   memcpy(&c, config, config->struct_size < sizeof c ? config->struct_size : sizeof c);
   tpu_status status = check_config(&c, host, error, error_size);
   if (status != TPU_OK)

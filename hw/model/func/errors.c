@@ -18,12 +18,11 @@ void func_error(struct tpu_model *m, uint32_t code, uint32_t queue, uint32_t tag
                 uint32_t detail1) {
   struct error_state *e = &m->state.error;
   char text[320];
-  int n = snprintf(text, sizeof text, "cycle %llu: %s", (unsigned long long)m->state.cycle,
-                   e->valid ? "(not the first error) " : "");
+  if (e->valid)
+    return; /* the registers keep the first, and so does the log, as the RTL's can */
+  int n = snprintf(text, sizeof text, "cycle %llu: ", (unsigned long long)m->state.cycle);
   tpu_error_text(code, queue, tag, detail0, detail1, m->config, text + n, sizeof text - (size_t)n);
   log_line(m, TPU_LOG_GUEST_ERROR, text);
-  if (e->valid)
-    return;
   *e = (struct error_state){
       .valid = true, .code = code, .queue = queue, .tag = tag, .detail0 = detail0, .detail1 = detail1};
   m->state.intr_state |= TPU_REG_INTR_STATE_ERROR_MASK;

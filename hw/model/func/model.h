@@ -210,7 +210,7 @@ struct tpu_model {
 /* ---- errors.c ---------------------------------------------------------------------------------------------
  */
 
-/* Sets the first error, or logs one that comes later. Halts nothing. */
+/* Sets and logs the first error; later ones are dropped. Halts nothing. */
 void func_error(struct tpu_model *m, uint32_t code, uint32_t queue, uint32_t tag, uint32_t detail0,
                 uint32_t detail1);
 /* A command whose result depends on an order that the contract does not give. */

@@ -8,7 +8,9 @@
 // $finish, $stop and assertion failures mark the instance as dead instead of ending the process.
 #include <algorithm>
 #include <cstdarg>
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -279,11 +281,6 @@ static void flush_error_log(tpu_model* m) {
 // ---- the ABI ----
 
 static tpu_status check_config(const tpu_model_config* c, char* error, size_t size) {
-  if (c == nullptr || c->struct_size != sizeof(tpu_model_config)) {
-    std::snprintf(error, size, "tpu_model_config: struct_size is %u, this library knows %zu",
-                  c ? c->struct_size : 0u, sizeof(tpu_model_config));
-    return TPU_EINVAL;
-  }
   if (c->abi_hash != TPU_ABI_HASH) {
     std::snprintf(error, size, "ABI hash mismatch: host 0x%08x, RTL model 0x%08x; rebuild both from one hw/regs",
                   c->abi_hash, TPU_ABI_HASH);
@@ -363,10 +360,19 @@ class Alive {
   inline static std::vector<tpu_model*>* models = nullptr;
 };
 
-static tpu_status model_create(const tpu_model_config* c, const tpu_model_host* host, tpu_model** out, char* error,
+static tpu_status model_create(const tpu_model_config* given, const tpu_model_host* host, tpu_model** out, char* error,
                                size_t size) {
   *out = nullptr;
   if (size != 0) error[0] = '\0';
+  if (given == nullptr || given->struct_size < offsetof(tpu_model_config, timing)) {
+    std::snprintf(error, size, "tpu_model_config.struct_size is %u, the least is %zu", given ? given->struct_size : 0u,
+                  offsetof(tpu_model_config, timing));
+    return TPU_EINVAL;
+  }
+  // Of an older host the fields that it does not know are 0; what a newer one has more is not used.
+  tpu_model_config own{};
+  std::memcpy(&own, given, std::min<size_t>(given->struct_size, sizeof own));
+  const tpu_model_config* const c = &own;
   const tpu_status s = check_config(c, error, size);
   if (s != TPU_OK) return s;
   if (host == nullptr || host->mem_read == nullptr || host->mem_write == nullptr) {

@@ -319,7 +319,25 @@ static void test_bus(bool write) {
   close_model(&h, "bus error");
 }
 
+/* The registers keep the first error of several, and the log has that one, in both models. */
+static void test_first_only(void) {
+  struct host h;
+  open_model(&h, 0);
+  host_clear_log(&h);
+  host_write(&h, 0xfff0, 1);
+  host_write(&h, 0xfff4, 2);
+  host_write(&h, 0xfff0, 3);
+  settle(&h);
+  host_run(&h, LIMIT);
+  check(h.log_lines[TPU_LOG_GUEST_ERROR] == 1 && strstr(h.log, "0xfff0"), "of three errors the first is logged: %u lines, %s",
+        h.log_lines[TPU_LOG_GUEST_ERROR], h.log);
+  expect_error(&h, "the first of three errors",
+               (struct host_error){TPU_ERROR_BAD_ACCESS, TPU_QUEUE_SCALAR, 0, 0xfff0, 1});
+  close_model(&h, "errors: the first only");
+}
+
 void test_errors(void) {
+  test_first_only();
   test_mxu_checks();
   test_mxu_empty();
   test_mxu_product();

@@ -5,6 +5,7 @@
  */
 #include "func_test.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define BLOCK  4096u
@@ -338,6 +339,25 @@ static void test_create(void) {
   c.config = "sim17";
   check(!host_open(&h, options.model, &c, error, sizeof error) && strstr(error, "sim17"),
         "an unknown configuration is refused: %s", error);
+  c = host_config();
+  c.struct_size = offsetof(tpu_model_config, timing) - 4;
+  check(!host_open(&h, options.model, &c, error, sizeof error) && strstr(error, "the least is"),
+        "a configuration that is too short is refused: %s", error);
+  c.struct_size = offsetof(tpu_model_config, timing);
+  c.timing = c.detect_races = ~0u; /* behind the end */
+  c.config = options.config;
+  if (check(host_open(&h, options.model, &c, error, sizeof error), "the configuration of an older host: %s", error))
+    close_model(&h, "older host");
+  c = host_config();
+  c.config = options.config;
+  c.struct_size += 64;
+  struct {
+    tpu_model_config known;
+    uint8_t unknown[64];
+  } newer = {.known = c};
+  memset(newer.unknown, 0xff, sizeof newer.unknown);
+  if (check(host_open(&h, options.model, &newer.known, error, sizeof error), "the configuration of a newer host: %s", error))
+    close_model(&h, "newer host");
   struct host two[2];
   open_model(&two[0], 0);
   open_model(&two[1], 0);

@@ -7,6 +7,7 @@ right; each good one must give a data file whose arrays are what went in.
 """
 
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ import datafile  # noqa: E402
 
 OUT = ROOT / "build/tests/pack"
 DIGITS, ARRAYS, MATMUL = [sys.executable, "tools/digits/pack.py"], [sys.executable, "tools/data/pack.py"], ["build/tools/matmul-data"]
+TRACE = ["build/tools/tpu-trace"]
 
 
 def made(name, content):
@@ -91,7 +93,20 @@ def bad_cases():
     yield "a size below 0", MATMUL + ["1", "-5", "1", "-o", "x"], ["N: '-5' is not a number from 1 to 8192"]
     yield "an option without its value", MATMUL + ["256", "256", "256", "--block", "--dim", "16", "-o", "x"], ["--block needs a value"]
     yield "matrices larger than HBM", MATMUL + ["8192", "8192", "8192", "-o", "x"], ["402653184 bytes; HBM has 67108864"]
+    yield "a trace of garbage", TRACE + [trace("garbage.bin", (0xdeadbeefdeadbeef, 1, 2))], ["garbage.bin: record 0 (deadbeefdeadbeef)", "damaged"]
+    good = (7 << 56 | 7 << 48 | 100, 1, 0)
+    yield "a trace with garbage in it", TRACE + [trace("some.bin", good, (0, 1, 2))], ["some.bin: record 1 (0000000000000000)"]
+    yield "a trace cut short", TRACE + [made("short.bin", (OUT / "some.bin").read_bytes()[:-3])], ["short.bin: ends in the middle of a record"]
+    yield ("a window behind itself", TRACE + ["--from", "9", "--to", "5", trace("good.bin", good)],
+           ["cycles 9 to 5: --to must be after --from (the trace has cycles 100 to 100)"])
     yield "matrices below a file", MATMUL + ["4", "4", "4", "-o", "README.md/x"], ["README.md/x: cannot be written: Not a directory"]
+
+
+def trace(name, *records):
+    """A trace file with these records (head, tag, arg)."""
+    abi = re.search(r"TPU_ABI_HASH (0x[0-9a-f]+)", (ROOT / "hw/regs/gen/tpu_regs.h").read_text())[1]
+    head = struct.pack("<8s6I", b"PEPLTRC", 1, 32, 16, int(abi, 16), 125_000_000, 1)
+    return made(name, head + b"".join(struct.pack("<QII", *r) for r in records))
 
 
 def sparse():

@@ -91,7 +91,8 @@ int main(int argc, char **argv) {
   if (from >= 0) first = (uint64_t)from;
   if (to >= 0) last = (uint64_t)to;
   if (status == 0 && last <= first && t.records) {
-    fprintf(stderr, "tpu-trace: --to must be after --from\n");
+    fprintf(stderr, "tpu-trace: cycles %llu to %llu: --to must be after --from (the trace has cycles %llu to %llu)\n",
+            (unsigned long long)first, (unsigned long long)last, (unsigned long long)t.first, (unsigned long long)t.last);
     status = 2;
   }
   if (status == 0 && !quiet) trace_write_summary(&t, stdout, first, last);

@@ -86,12 +86,21 @@ static void on_end(struct trace *t, struct pairing *p, unsigned q, uint64_t cycl
   i->bytes = arg;
 }
 
+/* Can a device have written it? */
+static bool is_record(const tpu_trace_record *r) {
+  const uint64_t event = (r->head & TPU_TRACE_EVENT_MASK) >> TPU_TRACE_EVENT_SHIFT;
+  const uint64_t queue = (r->head & TPU_TRACE_QUEUE_MASK) >> TPU_TRACE_QUEUE_SHIFT;
+  const uint64_t rest = r->head & ~(TPU_TRACE_CYCLE_MASK | TPU_TRACE_EVENT_MASK | TPU_TRACE_QUEUE_MASK);
+  return event >= TPU_EVENT_GO && event <= TPU_EVENT_ABORT && queue <= TPU_QUEUE_SCALAR && rest == 0;
+}
+
 static void on_record(struct trace *t, struct pairing *p, const tpu_trace_record *r) {
   const uint64_t cycle = r->head & TPU_TRACE_CYCLE_MASK;
   const unsigned event = (unsigned)((r->head & TPU_TRACE_EVENT_MASK) >> TPU_TRACE_EVENT_SHIFT);
   const unsigned queue = (unsigned)((r->head & TPU_TRACE_QUEUE_MASK) >> TPU_TRACE_QUEUE_SHIFT);
   if (t->records++ == 0) t->first = cycle;
-  t->last = cycle;
+  if (cycle < t->first) t->first = cycle; /* behind a reset of the machine */
+  if (cycle > t->last) t->last = cycle;
   const bool engine = queue < TRACE_QUEUES;
   if (event == TPU_EVENT_MARK) on_mark(t, p, cycle, r->tag);
   if (event == TPU_EVENT_START && engine) on_start(t, p, queue, cycle, r->tag);
@@ -146,9 +155,15 @@ const char *trace_load(struct trace *t, const char *path) {
   memset(p->signaller, TRACE_NO_CAUSE, sizeof p->signaller);
   tpu_trace_record r;
   size_t n;
-  while ((n = fread(&r, 1, sizeof r, in)) == sizeof r) on_record(t, p, &r);
+  bool known = true;
+  while ((n = fread(&r, 1, sizeof r, in)) == sizeof r && (known = is_record(&r))) on_record(t, p, &r);
   free(p);
   fclose(in);
+  if (!known) {
+    snprintf(text, sizeof text, "%s: record %llu (%016llx) has no event or queue that there is: damaged", path,
+             (unsigned long long)t->records, (unsigned long long)r.head);
+    return text;
+  }
   if (n != 0) {
     snprintf(text, sizeof text, "%s: ends in the middle of a record", path);
     return text;

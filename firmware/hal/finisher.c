@@ -16,14 +16,8 @@ hal_result hal_finisher_init(hal_finisher *finisher, uintptr_t base) {
 }
 
 hal_result hal_finisher_exit(const hal_finisher *finisher, int status) {
-  uint32_t code = (uint32_t)status & 0xffu;
-  if (status == 0) {
-    mmio_write32(finisher->base, FINISHER_PASS);
-  } else {
-    if (code == 0)
-      code = 255;
-    mmio_write32(finisher->base, FINISHER_FAIL | code << 16);
-  }
+  const uint32_t code = status < 0 || status > 255 ? 255u : (uint32_t)status;
+  mmio_write32(finisher->base, code == 0 ? FINISHER_PASS : FINISHER_FAIL | code << 16);
   return HAL_OK;
 }
 

@@ -14,8 +14,9 @@ typedef struct hal_finisher {
 HAL_MUST_CHECK hal_result hal_finisher_init(hal_finisher *finisher, uintptr_t base);
 /*
  * Asks for the end with this status. The machine stops some instructions later: the caller sleeps.
- * Status 0 is success. Only the low eight bits reach the host, and a failure must not read as
- * success there: a status whose low eight bits are 0 becomes 255.
+ * Status 0 is success. A status has eight bits on the host, and a failure must not read as success or as
+ * another failure there: any other than 0 to 255 becomes 255. (The machine keeps those above 119 for
+ * itself and makes 119 of them, docs/contract.md section 11.)
  */
 HAL_MUST_CHECK hal_result hal_finisher_exit(const hal_finisher *finisher, int status);
 /* Asks for a reset of the machine. */

@@ -52,7 +52,7 @@ static int report(const pl_array *images, const int32_t *class, const uint8_t *l
 
   for (int32_t i = 0; label != NULL && i < n; i++)
     correct += class[i] == label[i];
-  const uint32_t basis_points = label != NULL ? (uint32_t)correct * 10000u / (uint32_t)n : 0;
+  const uint32_t basis_points = label != NULL ? (uint32_t)((uint64_t)correct * 10000u / (uint32_t)n) : 0;
   const uint32_t rate = (uint32_t)((uint64_t)n * 1000000u / cycles);
   if (options->bench) {
     if (label != NULL)

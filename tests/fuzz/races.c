@@ -2,11 +2,12 @@
 /*
  * races LIBRARY [--count N] [--seed S] [--config NAME] [--timing T] [--break]
  *
- * The race detector against brute force. Takes random streams, forgets some of their waits, and finds the races
- * by other means than the detector: a graph of all starts and completions whose paths are "comes before", and
- * for each command the set of bytes it touches, byte by byte from its descriptor. The pairs that the model
- * reports must be exactly these. Streams have DMA, MXU and SYNC commands only, for whose bytes a descriptor is
- * all it takes, and a scalar core that learns nothing. --break leaves an edge out: it must be noticed.
+ * The race detector against brute force. Takes random streams, forgets some of their waits, and finds the
+ * races by other means than the detector: a graph of all starts and completions whose paths are "comes
+ * before", and for each command the set of bytes it touches, byte by byte from its descriptor. The pairs that
+ * the model reports must be exactly these. Streams have DMA, MXU and SYNC commands only, for whose bytes a
+ * descriptor is all it takes, and a scalar core that learns nothing. --break leaves an edge out: it must be
+ * noticed.
  */
 #include "stream.h"
 
@@ -45,13 +46,13 @@ static void touch(struct bytes *b, uint32_t space, uint32_t address, uint32_t n)
     b->high = low + n;
 }
 
-static void dma_side(struct bytes *b, uint32_t space, uint32_t base, const uint32_t *count, const int32_t *stride,
-                     uint32_t row) {
+static void dma_side(struct bytes *b, uint32_t space, uint32_t base, const uint32_t *count,
+                     const int32_t *stride, uint32_t row) {
   for (uint32_t i2 = 0; i2 < count[2]; i2++)
     for (uint32_t i1 = 0; i1 < count[1]; i1++)
       for (uint32_t i0 = 0; i0 < count[0]; i0++)
-        touch(b, space,
-              base + i0 * (uint32_t)stride[0] + i1 * (uint32_t)stride[1] + i2 * (uint32_t)stride[2], row);
+        touch(b, space, base + i0 * (uint32_t)stride[0] + i1 * (uint32_t)stride[1] + i2 * (uint32_t)stride[2],
+              row);
 }
 
 static void dma_bytes(uint32_t i) {
@@ -160,8 +161,9 @@ static uint32_t find_races(const struct stream *s, uint32_t dim, bool spoiled) {
       const bool channel = w.step[i]->queue == w.step[j]->queue;
       const bool ordered = w.before[2 * i + 1][2 * j] || w.before[2 * j + 1][2 * i];
       const bool read_passes = meet(&w.writes[j], &w.reads[i]);
-      w.race[i][j] = !ordered && (read_passes || (!channel && (meet(&w.writes[j], &w.writes[i]) ||
-                                                               meet(&w.reads[j], &w.writes[i]))));
+      w.race[i][j] =
+          !ordered && (read_passes ||
+                       (!channel && (meet(&w.writes[j], &w.writes[i]) || meet(&w.reads[j], &w.writes[i]))));
       races += w.race[i][j];
     }
   return races;
@@ -201,7 +203,8 @@ static void spoil_stream(struct stream *s, struct check_random *r) {
       continue;
     uint32_t waits = 0;
     for (uint32_t i = 0; i < p.head.waits; i++)
-      if (!(p.scalar.amount != 0 && p.head.wait[i].sem == p.scalar.sem) && check_random_below(r, 100) >= percent)
+      if (!(p.scalar.amount != 0 && p.head.wait[i].sem == p.scalar.sem) &&
+          check_random_below(r, 100) >= percent)
         p.head.wait[waits++] = p.head.wait[i];
     p.head.waits = waits;
     p.scalar.amount = 0;
@@ -252,7 +255,8 @@ static bool compare(const struct arguments *a, uint64_t seed, uint32_t *races) {
   run_stream(&h, config, &s, &o);
   *races = find_races(&s, config->dim, a->spoiled);
   const uint32_t reported = strike_out(h.log);
-  const bool right = h.status == TPU_OK && o.finished && reported == (*races > MOST_REPORTS ? MOST_REPORTS : *races);
+  const bool right =
+      h.status == TPU_OK && o.finished && reported == (*races > MOST_REPORTS ? MOST_REPORTS : *races);
   if (!right) {
     printf("FAIL races: stream of seed %llu: %u races, ", (unsigned long long)seed, *races);
     printf(reported == UINT32_MAX ? "one reported that is none\n" : "%u reported\n", reported);
@@ -298,7 +302,8 @@ int main(int argc, char **argv) {
   struct arguments a;
   unsigned failed = 0, with = 0;
   if (!parse(&a, argc, argv)) {
-    fprintf(stderr, "usage: %s LIBRARY [--count N] [--seed S] [--config NAME] [--timing T] [--break]\n", argv[0]);
+    fprintf(stderr, "usage: %s LIBRARY [--count N] [--seed S] [--config NAME] [--timing T] [--break]\n",
+            argv[0]);
     return EXIT_FAILURE;
   }
   for (unsigned i = 0; i < a.count && failed < 2; i++) {
@@ -307,7 +312,8 @@ int main(int argc, char **argv) {
     with += races > 0;
   }
   if (failed == 0)
-    printf("PASS races %s: %u streams from seed %llu, %u of them with races, all and only those are reported\n",
-           a.config, a.count, (unsigned long long)a.seed, with);
+    printf(
+        "PASS races %s: %u streams from seed %llu, %u of them with races, all and only those are reported\n",
+        a.config, a.count, (unsigned long long)a.seed, with);
   return failed != 0;
 }

@@ -28,7 +28,8 @@ static struct race_clock *scalar_clock(struct race *r) {
  */
 
 /* Compares a command with those of one agent that its clock does not cover. */
-static void check_agent(struct tpu_model *m, uint32_t agent, const struct race_command *mine, uint32_t other) {
+static void check_agent(struct tpu_model *m, uint32_t agent, const struct race_command *mine,
+                        uint32_t other) {
   struct race *r = m->race;
   const struct race_agent *g = &r->agent[other];
   bool passing = other == agent;
@@ -117,8 +118,7 @@ static void add_mxu(void *opaque, const struct tpu_access *access) {
 
 /* From its entry to the next HALT: what it may execute, unless it jumps over a HALT. */
 static void add_program(struct tpu_model *m, struct race_command *c, const struct command *command) {
-  const uint32_t entry =
-      FIELD_OF(command->args[(TPU_VPU_ENTRY - TPU_QUEUE_ARGS) / 4], TPU_VPU_ENTRY_START);
+  const uint32_t entry = FIELD_OF(command->args[(TPU_VPU_ENTRY - TPU_QUEUE_ARGS) / 4], TPU_VPU_ENTRY_START);
   for (uint32_t pc = entry; pc < m->config->vpu_program; pc++)
     if (FIELD_OF(m->program[pc], TPU_VINSTR_OP) == TPU_VOP_HALT) {
       race_add_range(m->race, c, RACE_PROGRAM, false, 8 * entry, 8 * (pc + 1 - entry));

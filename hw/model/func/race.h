@@ -4,9 +4,9 @@
  *
  * Agents are the seven queues and the scalar core. Every command of a queue has a number, and a vector clock
  * that says which commands of every agent were complete, by force of waits and signals and not by luck of
- * timing, when it started. A command is compared with every one that its clock does not cover: if their ranges
- * meet and one of them writes, the result depends on an order that nothing gives, and both are named. The
- * scalar core's accesses between two of its releases (GO, SEM_SIGNAL) count as one command of its own.
+ * timing, when it started. A command is compared with every one that its clock does not cover: if their
+ * ranges meet and one of them writes, the result depends on an order that nothing gives, and both are named.
+ * The scalar core's accesses between two of its releases (GO, SEM_SIGNAL) count as one command of its own.
  *
  * What orders (docs/contract.md, sections 2 and 12):
  *
@@ -16,30 +16,30 @@
  *   began; in a DMA channel writes land in order, but a later command's reads may pass them.
  * - The scalar core learns by reading SEM_VALUE, STATUS and INTR_STATE and by SEM_TAKE.
  *
- * A wait is taken at its word: it acquires the signals that it needs, not those that happened to have come. So
- * a wait for one ticket too few is found in the first run, with every timing. Where several agents signal one
- * semaphore, a signal counts only if the others' together are not enough.
+ * A wait is taken at its word: it acquires the signals that it needs, not those that happened to have come.
+ * So a wait for one ticket too few is found in the first run, with every timing. Where several agents signal
+ * one semaphore, a signal counts only if the others' together are not enough.
  *
  * Files: race.c follows commands and clocks, race_sem.c the semaphores, race_sets.c the ranges; race_report.c
- * says what was found. All is plain data of fixed size: the oldest commands are forgotten (RACE_COMMANDS of an
- * agent, RACE_SETS ranges of all), so that a race with one long ago may be missed; nothing is reported that is
- * not one.
+ * says what was found. All is plain data of fixed size: the oldest commands are forgotten (RACE_COMMANDS of
+ * an agent, RACE_SETS ranges of all), so that a race with one long ago may be missed; nothing is reported
+ * that is not one.
  */
 #ifndef TPU_FUNC_RACE_H
 #define TPU_FUNC_RACE_H
 
 #include "model.h"
 
-#define RACE_SCALAR  QUEUES
-#define RACE_AGENTS  (QUEUES + 1)
-#define RACE_COMMANDS 1024u /* of an agent; a power of two */
-#define RACE_SETS    16384u /* a power of two */
-#define RACE_MOST    2048u  /* ranges of one command; further ones are not looked at */
-#define RACE_HISTORY 64u    /* signals of an agent to a semaphore; a power of two */
-#define RACE_REPORTS 16u    /* races that are reported */
-#define RACE_WORDS   8192u  /* 64 bytes each: the largest on-chip memory */
-#define RACE_SPACES  4u      /* with marks: those of enum tpu_space */
-#define RACE_PROGRAM FUNC_RACE_PROGRAM /* the vector program memory, as a space of sets */
+#define RACE_SCALAR   QUEUES
+#define RACE_AGENTS   (QUEUES + 1)
+#define RACE_COMMANDS 1024u             /* of an agent; a power of two */
+#define RACE_SETS     16384u            /* a power of two */
+#define RACE_MOST     2048u             /* ranges of one command; further ones are not looked at */
+#define RACE_HISTORY  64u               /* signals of an agent to a semaphore; a power of two */
+#define RACE_REPORTS  16u               /* races that are reported */
+#define RACE_WORDS    8192u             /* 64 bytes each: the largest on-chip memory */
+#define RACE_SPACES   4u                /* with marks: those of enum tpu_space */
+#define RACE_PROGRAM  FUNC_RACE_PROGRAM /* the vector program memory, as a space of sets */
 
 /* Commands 1 .. at[a] of agent a are complete. */
 struct race_clock {
@@ -71,7 +71,7 @@ struct race_command {
 struct race_agent {
   /* Scalar core: `issued` is the open command (epoch), `completed` the last closed one. */
   uint64_t issued, started, completed;
-  struct race_clock last_start, last_done; /* of the newest such command; scalar core: what it knows */
+  struct race_clock last_start, last_done;    /* of the newest such command; scalar core: what it knows */
   struct race_command command[RACE_COMMANDS]; /* number modulo RACE_COMMANDS */
 };
 
@@ -107,9 +107,9 @@ struct race_pair {
 
 struct race {
   struct race_pair last; /* reported */
-  uint64_t orders;   /* commands queued so far */
-  uint64_t reported; /* races so far */
-  uint32_t step;     /* last grid step the scalar core marked; RACE_NO_STEP outside of kernels */
+  uint64_t orders;       /* commands queued so far */
+  uint64_t reported;     /* races so far */
+  uint32_t step;         /* last grid step the scalar core marked; RACE_NO_STEP outside of kernels */
   struct race_agent agent[RACE_AGENTS];
   struct race_clock done, blocked; /* what INTR_STATE.done and .blocked tell */
   struct race_sem sem[SEMAPHORES];

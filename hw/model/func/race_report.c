@@ -22,8 +22,8 @@ static void add_range(struct text *t, const struct race_set *s) {
     text_add(t, " apart");
 }
 
-static void add_command(struct text *t, uint32_t agent, const struct race_command *c,
-                        const char *which, const struct race_set *s) {
+static void add_command(struct text *t, uint32_t agent, const struct race_command *c, const char *which,
+                        const struct race_set *s) {
   if (agent == RACE_SCALAR)
     text_add(t, "the scalar core (");
   else

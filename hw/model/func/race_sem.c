@@ -6,8 +6,9 @@
  * signalled, for COUNT the amount and all that was consumed before, for TICKET the amount itself. With one
  * signalling agent the signals come in order, and the wait tells of all up to the one that reaches `needed`.
  * With several, their order is open: a signal is told of only if the wait could not hold without it, that is
- * if everything from the other agents, and from its own before it, is less than `needed`. "Everything" is what
- * they have signalled and what commands queued before the waiting one still will; later ones may depend on it.
+ * if everything from the other agents, and from its own before it, is less than `needed`. "Everything" is
+ * what they have signalled and what commands queued before the waiting one still will; later ones may depend
+ * on it.
  */
 #include "dma.h"
 #include "race.h"
@@ -35,8 +36,8 @@ static uint64_t pending(struct tpu_model *m, uint32_t queue, uint32_t sem, uint6
   const struct race_agent *g = &m->race->agent[queue];
   uint64_t number = g->completed, sum = 0;
   for (uint32_t i = 0; i < q->fly_count + q->count; i++) {
-    const struct command *c = i < q->fly_count ? &func_flying(q, i)->command
-                                               : &q->slot[(q->head + i - q->fly_count) % MAX_DEPTH];
+    const struct command *c =
+        i < q->fly_count ? &func_flying(q, i)->command : &q->slot[(q->head + i - q->fly_count) % MAX_DEPTH];
     if (race_command(m->race, queue, ++number)->order >= order)
       break;
     sum += amount_of(c, sem, queue < CHANNELS);

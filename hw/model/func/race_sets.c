@@ -3,8 +3,8 @@
  * Sets of bytes: how a command's accesses become few of them, and whether two commands meet.
  *
  * Exact to the byte, or two commands that share a row but no byte of it would be reported. A set is a box of
- * rows with up to three strides, so a block of a matrix is one set, whatever made it: a descriptor says it, and
- * the accesses of a vector program are marked in a bit map first and then read out in order.
+ * rows with up to three strides, so a block of a matrix is one set, whatever made it: a descriptor says it,
+ * and the accesses of a vector program are marked in a bit map first and then read out in order.
  */
 #include "race.h"
 
@@ -98,10 +98,8 @@ static void add_set(struct race *r, struct race_command *c, struct race_set *s) 
 }
 
 void race_add(struct race *r, struct race_command *c, const struct tpu_access *access) {
-  struct race_set s = {.space = (uint8_t)access->space,
-                       .write = access->write,
-                       .low = access->base,
-                       .row = access->row_bytes};
+  struct race_set s = {
+      .space = (uint8_t)access->space, .write = access->write, .low = access->base, .row = access->row_bytes};
   if (access->row_bytes == 0 || access->rows == 0)
     return;
   add_dimension(&s, access->rows, access->pitch);

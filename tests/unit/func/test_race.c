@@ -14,7 +14,8 @@ enum { BLOCK = 4096, SLOT0 = 0, SLOT1 = BLOCK, SLOT2 = 2 * BLOCK, HBM0 = 0x10000
 enum { TOKEN = 12, GATE = 13 }; /* COUNT semaphores */
 
 /* Waits for tickets of queues, two at most (amount 0: no wait), and signals the own ticket. */
-static struct host_head head(uint32_t own, uint32_t queue, uint32_t ticket, uint32_t queue2, uint32_t ticket2) {
+static struct host_head head(uint32_t own, uint32_t queue, uint32_t ticket, uint32_t queue2,
+                             uint32_t ticket2) {
   struct host_head h = {.signals = 1, .signal = {{own, 1, false}}};
   if (ticket != 0)
     h.wait[h.waits++] = (struct host_wait){queue, ticket, false};
@@ -391,10 +392,9 @@ static void test_consumers(void) {
     if (second == 0)
       check_log(&h, reports(&h) == 0, "COUNT semaphore", "one queue takes twice");
     else
-      check_log(&h,
-                reports(&h) == 1 && strstr(h.log, "COUNT semaphore 12") &&
-                    strstr(h.log, "SYNC tag 0x00000033"),
-                "COUNT semaphore", "two agents take");
+      check_log(
+          &h, reports(&h) == 1 && strstr(h.log, "COUNT semaphore 12") && strstr(h.log, "SYNC tag 0x00000033"),
+          "COUNT semaphore", "two agents take");
     close_model(&h, "consumers");
   }
   open_detecting(&h); /* another kernel may use another one */
@@ -436,7 +436,8 @@ static void test_save(void) {
   host_run(&a, 20);
   a.api->save(a.model, NULL, &size);
   void *state = malloc(size);
-  check(state && a.api->save(a.model, state, &size) == TPU_OK && b.api->restore(b.model, state, size) == TPU_OK,
+  check(state && a.api->save(a.model, state, &size) == TPU_OK &&
+            b.api->restore(b.model, state, size) == TPU_OK,
         "the detector's state is saved");
   dot(&b, 0x22, head(4, 0, 0, 0, 0), SLOT0, SLOT1, 0);
   host_run(&b, LIMIT);

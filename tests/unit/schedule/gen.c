@@ -44,8 +44,8 @@ static void random_array(struct gen *g, struct operand *op) {
 }
 
 /*
- * A table of blocks with repeats. Only an operand that may come back to a block does so, unless there are more
- * runs than blocks; then the last one stays.
+ * A table of blocks with repeats. Only an operand that may come back to a block does so, unless there are
+ * more runs than blocks; then the last one stays.
  */
 static void random_table(struct gen *g, struct operand *op, bool comes_back) {
   const uint32_t blocks = (uint32_t)blocks_of(g->p, op), changes = 1 + below(g, 4);
@@ -163,9 +163,10 @@ void print_pipeline(const struct pipeline *p) {
   printf(")\n");
   for (unsigned o = 0; o < operands_of(p); o++) {
     const struct operand *op = &p->operand[o];
-    printf("  %u: %s%s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input", op->whole ? ", whole" : "",
-           op->smem ? ", SMEM" : "", op->lookahead ? ", lookahead" : "", op->steered ? ", steered" : "", op->inout ? ", inout" : "",
-           op->revisit_any ? ", revisit_any" : "", op->buffers);
+    printf("  %u: %s%s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input",
+           op->whole ? ", whole" : "", op->smem ? ", SMEM" : "", op->lookahead ? ", lookahead" : "",
+           op->steered ? ", steered" : "", op->inout ? ", inout" : "", op->revisit_any ? ", revisit_any" : "",
+           op->buffers);
     for (unsigned d = 0; d < p->rank; d++)
       printf(d ? ", %d" : "%d", op->shape[d]);
     printf("), blocks");
@@ -177,8 +178,12 @@ void print_pipeline(const struct pipeline *p) {
     for (unsigned i = 0; i < p->actions[s]; i++) {
       const struct action *a = &p->action[s][i];
       printf("  step %d: %s, operand %u", s, kinds[a->kind], a->operand);
-      printf(a->kind < GET ? " from %u\n" : a->kind == STEER ? ", value %u\n" : ", element %u\n",
-             a->kind < GET ? a->other : a->kind == STEER ? (unsigned)a->value : a->element);
+      printf(a->kind < GET      ? " from %u\n"
+             : a->kind == STEER ? ", value %u\n"
+                                : ", element %u\n",
+             a->kind < GET      ? a->other
+             : a->kind == STEER ? (unsigned)a->value
+                                : a->element);
     }
 }
 

@@ -33,8 +33,8 @@ static uint32_t at_least_0(int32_t t) {
  */
 
 /*
- * With n buffers the block of step k is fetched when step k - (n - 1) begins, or before step 0; with one buffer
- * when the step itself begins. An operand with lookahead counts in runs instead of steps.
+ * With n buffers the block of step k is fetched when step k - (n - 1) begins, or before step 0; with one
+ * buffer when the step itself begins. An operand with lookahead counts in runs instead of steps.
  */
 static uint32_t fetch_time(const struct operand *op, const struct run *run, unsigned j) {
   const int32_t ahead = op->buffers - 1;

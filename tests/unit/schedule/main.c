@@ -86,9 +86,8 @@ static bool parse(struct arguments *a, const char *arg) {
 
 int main(int argc, char **argv) {
   static struct pipeline p;
-  struct arguments a = {.host = {.library = "build/lib/libtpu_func.so", .config = "sim16"},
-                        .seed = 1,
-                        .cases = 1000};
+  struct arguments a = {
+      .host = {.library = "build/lib/libtpu_func.so", .config = "sim16"}, .seed = 1, .cases = 1000};
   unsigned failed = 0;
   for (int i = 1; i < argc; i++)
     if (!parse(&a, argv[i])) {
@@ -105,9 +104,9 @@ int main(int argc, char **argv) {
     report(&p);
   }
   if (failed == 0)
-    printf("PASS schedule: %u pipelines of seeds from %llu on %s, timing %s, access %u, stalls %u %%\n", a.cases,
-           (unsigned long long)a.seed, host_model(), a.host.timing ? a.host.timing : "cycle", a.host.access_cycles,
-           a.host.stall_percent);
+    printf("PASS schedule: %u pipelines of seeds from %llu on %s, timing %s, access %u, stalls %u %%\n",
+           a.cases, (unsigned long long)a.seed, host_model(), a.host.timing ? a.host.timing : "cycle",
+           a.host.access_cycles, a.host.stall_percent);
   host_close();
   return failed != 0;
 }

@@ -2,9 +2,9 @@
 /*
  * The pipeline schedule, proved: random pipelines run through the runtime's own scheduler on a model of the
  * device, against a small model of what a pipeline must do (golden.c), which knows nothing of how the runtime
- * does it. Rules are those of the programming model: which block is fetched and written back how often, at the
- * start of which step each copy is queued, when a map is evaluated, what the body sees, what is in HBM at the
- * end, and that nothing is left over.
+ * does it. Rules are those of the programming model: which block is fetched and written back how often, at
+ * the start of which step each copy is queued, when a map is evaluated, what the body sees, what is in HBM at
+ * the end, and that nothing is left over.
  */
 #ifndef TESTS_UNIT_SCHEDULE_H
 #define TESTS_UNIT_SCHEDULE_H
@@ -57,7 +57,7 @@ struct action {
 
 struct pipeline {
   uint64_t seed;
-  bool nested;           /* runs in a body, by pl_emit_pipeline() */
+  bool nested;       /* runs in a body, by pl_emit_pipeline() */
   int32_t extent[3]; /* grid; their product is `steps` */
   unsigned grid_rank;
   int32_t steps; /* 0: a run-time extent that is 0 */
@@ -129,8 +129,9 @@ enum { BEFORE = 0 }; /* a copy queued before the first body */
 struct expected {
   unsigned fetches[MAX_OPERANDS], write_backs[MAX_OPERANDS];
   /*
-   * By number of the copy: which block, and how many bodies have returned when it is queued. The fetches of an
-   * operand that is read and written come in another order where one must wait, which does not stop the next.
+   * By number of the copy: which block, and how many bodies have returned when it is queued. The fetches of
+   * an operand that is read and written come in another order where one must wait, which does not stop the
+   * next.
    */
   int32_t fetch_of[MAX_OPERANDS][MAX_STEPS], write_back_of[MAX_OPERANDS][MAX_STEPS];
   uint32_t fetch_at[MAX_OPERANDS][MAX_STEPS];
@@ -140,7 +141,7 @@ struct expected {
   uint8_t prologue[MAX_OPERANDS * MAX_STEPS];
   /* Bodies that have returned when the map is asked for a step; any if the operand looks ahead by runs. */
   uint32_t evaluated_at[MAX_OPERANDS][MAX_STEPS];
-  struct element got[MAX_STEPS][MAX_ACTIONS];     /* what GET must see */
+  struct element got[MAX_STEPS][MAX_ACTIONS];    /* what GET must see */
   struct element array[MAX_OPERANDS][MAX_ARRAY]; /* at the end */
 };
 

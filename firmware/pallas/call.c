@@ -104,7 +104,8 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
     pl_message_keep(false);
   }
   c->in_body = false;
-  for (uint32_t i = 0; i < plan->semaphores && c->status == PL_OK; i++)
+  const bool ended = c->status == PL_OK;
+  for (uint32_t i = 0; i < plan->semaphores && ended; i++)
     pl_check_semaphore(c, PL_FIRST_SEMAPHORE + i, "the kernel ended");
   if (c->status != PL_OK)
     pl_recover();

@@ -117,10 +117,14 @@ static struct pl_queue *queue_for(struct pl_context *c, const struct pl_view *ds
 /* Queues a copy behind everything it depends on. */
 static bool start_copy(struct pl_context *c, struct pl_queue *q, const struct pl_view *src,
                        const struct pl_view *dst, uint32_t signals) {
-  struct transfer t = {
-      .src = src, .dst = dst, .signals = signals, .tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step};
-  struct pl_deps deps = {0};
+  struct transfer t;
+  struct pl_deps deps;
 
+  t.src = src;
+  t.dst = dst;
+  t.signals = signals;
+  t.tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+  deps.mask = 0;
   t.levels = levels_of(src, dst, t.level, &t.row);
   if (t.row == 0)
     t.levels = 0;
@@ -237,14 +241,14 @@ void pl_start_all(const pl_copy_handle *copies, unsigned n) {
 
 /* A SYNC command that takes the amount; false if it was never given, which would never end. */
 static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
-  const struct pl_deps none = {0};
+  struct pl_deps none;
   const uint32_t given = c->semaphore[semaphore].started - c->semaphore[semaphore].waited;
 
+  none.mask = 0;
   if (given < amount) {
     pl_fail(PL_ERROR_DEADLOCK,
             "a wait for %u on semaphore %u, to which only %u more were signalled or started before it: "
-            "nobody can "
-            "signal the rest",
+            "nobody can signal the rest",
             (unsigned)amount, (unsigned)semaphore - PL_FIRST_SEMAPHORE, (unsigned)given);
     return false;
   }
@@ -275,8 +279,9 @@ void pl_wait_all(const pl_copy_handle *copies, unsigned n) {
 void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
   struct pl_context *c = pl_self();
   const int semaphore = one_semaphore(c, ref);
-  struct pl_deps deps = {0};
+  struct pl_deps deps;
 
+  deps.mask = 0;
   if (semaphore < 0 || amount == 0)
     return;
   for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
@@ -317,6 +322,11 @@ pl_status pl_check_semaphore(struct pl_context *c, uint32_t s, const char *what)
     (void)!tpu_sem_read(&c->sem, s, &value);
   if (value == 0 && started == waited)
     return PL_OK;
+  if (c->status != PL_OK) { /* one was told of already */
+    pl_message_add("; semaphore %u: %u of %u waited for", (unsigned)s - PL_FIRST_SEMAPHORE, (unsigned)waited,
+                   (unsigned)started);
+    return c->status;
+  }
   if (c->in_body)
     value = started - waited;
   if (c->semaphore[s].queue != PL_NOBODY)

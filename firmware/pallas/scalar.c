@@ -105,7 +105,7 @@ uint16_t pl_bf16_bits(uint32_t bits) {
 void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *v = pl_use(c, ref);
-  struct pl_deps deps = {0};
+  struct pl_deps deps;
   char name[24];
 
   if (v == NULL)
@@ -117,6 +117,7 @@ void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
   const uintptr_t address = element(v, index, n, "pl_put");
   if (address == 0 || !pass_fence(c))
     return;
+  deps.mask = 0;
   pl_write_deps(&deps, v->buffer, TPU_QUEUE_SCALAR);
   for (uint32_t r = 0; r < PL_QUEUES; r++)
     if ((deps.mask >> r & 1) && !pl_wait_ticket(c, r, deps.ticket[r]))

@@ -138,7 +138,8 @@ void pl_run_scoped_specs(pl_scoped_body body, void *user, const pl_scratch_spec 
     body(refs, user);
   for (unsigned i = 0; i < n; i++)
     scoped[first + i].view.generation = 0;
-  for (uint32_t s = before[PL_SEMAPHORE]; s < c->body_used[PL_SEMAPHORE] && c->status == PL_OK; s++)
+  const bool ended = c->status == PL_OK;
+  for (uint32_t s = before[PL_SEMAPHORE]; s < c->body_used[PL_SEMAPHORE] && ended; s++)
     pl_check_semaphore(c, PL_FIRST_SEMAPHORE + s, "pl_run_scoped ended");
   for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
     c->body_used[space] = before[space];

@@ -116,6 +116,10 @@ static void bad_body(void) {
     pl_start(&copy);
     pl_semaphore_wait(sem, 100);
     break;
+  case 10:
+    pl_start(&copy);
+    pl_semaphore_signal(pl_at(pl_scratch(2), PL_INDEX(3), PL_INDEX(2)), 4);
+    break;
   case 9:
     pl_make_async_copy(pl_at(in, PL_DS(0, 2)), in, sem);
     break;
@@ -207,6 +211,10 @@ void suite_copies(void) {
       {PL_ERROR_REF, "a whole array of semaphores", {"scratch 2 is an array [4, 3] of semaphores"}},
       {PL_ERROR_SEMAPHORE, "a copy waited for in part", {"semaphore 7 of scratch, 200 of 384 bytes"}},
       {PL_ERROR_SHAPE, "a copy into an input of another shape", {"[2, 24] in HBM to int32 [8, 24] in HBM"}},
+      {PL_ERROR_SEMAPHORE,
+       "several semaphores left",
+       {"a copy that was not waited for: semaphore 7 of scratch, 0 of 384 bytes waited for",
+        "; semaphore 11: 0 of 8 waited for"}},
   };
   x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
   o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));

@@ -25,7 +25,8 @@ static struct item item_of(const struct pl_plan *plan, uint32_t i) {
   i -= p;
   if (i < operands) {
     const struct pl_operand *op = &plan->operand[i];
-    return (struct item){&op->view, op->kind == PL_OPERAND_BLOCKED ? op->slot_bytes : 0, op->buffers};
+    return (struct item){&op->view, op->kind == PL_OPERAND_BLOCKED && !op->window ? op->slot_bytes : 0,
+                         op->buffers};
   }
   const struct pl_scratch *s = &plan->scratch[i - operands];
   return (struct item){&s->view, s->slot_bytes, 1};
@@ -83,9 +84,9 @@ static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space,
                                      : p[TPU_PARAM_ACC_ROWS];
   char name[24], shape[64];
 
-  pl_fail(PL_ERROR_BUDGET, "%s: %lu %s wanted, %u there (%u, %u of them in pl_alloc() arrays)\n",
+  pl_fail(PL_ERROR_BUDGET, "%s: %lu %s wanted, %u there (%u, %u of them in pl_alloc() arrays%s)\n",
           pl_space_name(space), (unsigned long)want, unit(space), (unsigned)room, (unsigned)size,
-          (unsigned)(size - room));
+          (unsigned)(size - room), plan->nesting != NULL ? " and what the body uses" : "");
   for (uint32_t i = 0; i < items(plan); i++) {
     struct item it = item_of(plan, i);
     if (it.view->space != space || it.slot_bytes == 0)
@@ -142,7 +143,7 @@ static pl_status make_operand(struct pl_operand *op, uint32_t *used) {
   op->buffer = make_ring(&op->group, op->buffers, *used, op->slot_bytes);
   if (op->buffer == NULL)
     return pl_context.status;
-  *used += op->kind == PL_OPERAND_BLOCKED ? op->buffers * op->slot_bytes : 0;
+  *used += op->kind == PL_OPERAND_BLOCKED && !op->window ? op->buffers * op->slot_bytes : 0;
   if (op->output && op->kind == PL_OPERAND_BLOCKED) {
     uint32_t n = op->buffers > 2 ? op->buffers : 2;
     op->latches = pl_arena_take(n * (uint32_t)sizeof *op->latches);
@@ -158,7 +159,9 @@ pl_status pl_plan_layout(struct pl_plan *plan) {
   uint32_t spare[PL_SEMAPHORE] = {0};
 
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++) {
-    uint32_t room = pl_plan_space(space);
+    plan->used[space] = plan->nesting != NULL ? plan->nesting->base[space] : 0;
+    const uint32_t end = pl_plan_space(space);
+    const uint32_t room = end > plan->used[space] ? end - plan->used[space] : 0;
     uint64_t want = needed(plan, space, PL_MAX_BUFFERS);
     if (want > room)
       return fail_budget(plan, space, want, room);

@@ -46,14 +46,11 @@ static pl_status check_overlap(const struct pl_plan *plan) {
   return PL_OK;
 }
 
-/* Makes the operands known to pl_input() and so on. */
-static void enter(struct pl_context *c, struct pl_plan *plan) {
+void pl_enter(struct pl_context *c, struct pl_plan *plan) {
   c->plan = plan;
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     c->body_used[space] = plan->used[space];
-  c->body_used[PL_SEMAPHORE] = plan->semaphores;
-  c->fenced = false;
-  c->view_floor = c->view_generation;
+  c->body_used[PL_SEMAPHORE] = plan->first_semaphore - PL_FIRST_SEMAPHORE + plan->semaphores;
   c->head.inputs = plan->inputs;
   c->head.outputs = plan->outputs;
   c->head.scratches = plan->scratches;
@@ -63,6 +60,10 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
     c->head.output[i] = &plan->operand[plan->inputs + i].view;
   for (uint32_t i = 0; i < plan->scratches; i++)
     c->head.scratch[i] = &plan->scratch[i].view;
+  if (c->frame != NULL)
+    return; /* scalar prefetch arguments stay the call's */
+  c->fenced = false;
+  c->view_floor = c->view_generation;
   c->head.prefetches = plan->prefetches;
   for (uint32_t i = 0; i < plan->prefetches; i++)
     c->head.prefetch[i] = &plan->prefetch[i].view;
@@ -70,18 +71,22 @@ static void enter(struct pl_context *c, struct pl_plan *plan) {
 
 pl_status pl_call_enter(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
   if (bind_operands(plan, args, results) == PL_OK && check_overlap(plan) == PL_OK)
-    enter(c, plan);
+    pl_enter(c, plan);
   return c->status;
 }
 
-void pl_call_leave(struct pl_context *c) {
-  const struct pl_plan *plan = c->plan;
-  for (uint32_t i = 0; plan != NULL && i < plan->inputs + plan->outputs; i++)
-    plan->operand[i].view.generation = 0; /* refs end with the call */
-  for (uint32_t i = 0; plan != NULL && i < plan->scratches; i++)
+void pl_views_end(struct pl_plan *plan) {
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
+    plan->operand[i].view.generation = 0;
+  for (uint32_t i = 0; i < plan->scratches; i++)
     plan->scratch[i].view.generation = 0;
-  for (uint32_t i = 0; plan != NULL && i < plan->prefetches; i++)
+  for (uint32_t i = 0; i < plan->prefetches; i++)
     plan->prefetch[i].view.generation = 0;
+}
+
+void pl_call_leave(struct pl_context *c) {
+  if (c->plan != NULL)
+    pl_views_end(c->plan); /* refs end with the call */
   c->in_body = false;
   c->plan = NULL;
   c->kernel = NULL;
@@ -151,6 +156,20 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   return c->status;
 }
 
+static void put_copies(pl_stats *stats, const struct pl_plan *plan) {
+  stats->steps = plan->steps;
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
+    stats->copies[i] = plan->operand[i].tag & PL_TAG_NUMBER;
+  for (uint32_t i = 0; i < plan->outputs; i++)
+    stats->reloads[i] = plan->operand[plan->inputs + i].load_tag & PL_TAG_NUMBER;
+}
+
+void pl_get_pipeline_stats(pl_stats *stats) {
+  *stats = (pl_stats){0};
+  if (pl_context.stats.inner != NULL)
+    put_copies(stats, pl_context.stats.inner);
+}
+
 void pl_get_stats(pl_stats *stats) {
   const struct pl_context *c = &pl_context;
   const struct pl_plan *plan = c->stats.plan;
@@ -164,11 +183,7 @@ void pl_get_stats(pl_stats *stats) {
   };
   if (plan == NULL)
     return;
-  stats->steps = plan->steps;
-  for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++)
-    stats->copies[i] = plan->operand[i].tag & PL_TAG_NUMBER;
-  for (uint32_t i = 0; i < plan->outputs; i++)
-    stats->reloads[i] = plan->operand[plan->inputs + i].load_tag & PL_TAG_NUMBER;
+  put_copies(stats, plan);
   for (unsigned q = 0; q < PL_QUEUES; q++)
     (void)!tpu_counters_read(&c->counters, q, &stats->queue[q]);
 }

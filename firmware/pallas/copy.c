@@ -256,19 +256,28 @@ static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
   return pl_sync(c, &none, 0, 0, semaphore, amount);
 }
 
-void pl_wait(const pl_copy_handle *copy) {
-  struct pl_context *c = pl_self();
-
-  if (!use_handle(c, copy, "pl_wait") || copy->bytes == 0 || !take(c, (int)copy->semaphore, copy->bytes))
-    return;
-  c->fenced = true;
-  c->fence = c->queue[TPU_QUEUE_SYNC].issued;
+void pl_fence(struct pl_context *c, uint32_t queues) {
   for (unsigned i = 0; i < TPU_QUEUE_SYNC; i++) {
     struct pl_queue *q = &c->queue[i];
+    if (!(queues >> i & 1))
+      continue;
     q->fenced = true;
     q->fence = c->queue[TPU_QUEUE_SYNC].issued;
     q->limit = q->issued; /* so that the hot paths look */
   }
+}
+
+void pl_fence_all(struct pl_context *c) {
+  c->fenced = true;
+  c->fence = c->queue[TPU_QUEUE_SYNC].issued;
+  pl_fence(c, (1u << TPU_QUEUE_SYNC) - 1);
+}
+
+void pl_wait(const pl_copy_handle *copy) {
+  struct pl_context *c = pl_self();
+
+  if (use_handle(c, copy, "pl_wait") && copy->bytes != 0 && take(c, (int)copy->semaphore, copy->bytes))
+    pl_fence_all(c);
 }
 
 void pl_wait_all(const pl_copy_handle *copies, unsigned n) {

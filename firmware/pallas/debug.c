@@ -161,7 +161,7 @@ void pl_debug_print_ref(const char *label, pl_ref ref) {
   pl_shape_text(v->shape, v->rank, shape);
   write_where(c);
   pl_debug_text("%s = %s %s %s in %s\n", label, pl_view_name(v, name), pl_dtype_name(v->dtype), shape,
-             pl_space_name(v->space));
+                pl_space_name(v->space));
   for (unsigned d = 0; d < v->rank; d++)
     if (v->shape[d] == 0)
       return;

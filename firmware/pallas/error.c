@@ -83,19 +83,34 @@ void pl_message_add(const char *format, ...) {
   va_end(args);
 }
 
+static void put_place(const pl_kernel *kernel, const pl_grid *grid, uint32_t step, bool in_step) {
+  pl_message_add("%s", kernel->name ? kernel->name : "(no name)");
+  if (!in_step)
+    return;
+  pl_message_add(", step %u (", (unsigned)step);
+  for (uint32_t d = 0; d < grid->rank; d++)
+    pl_message_add(d ? ", %d" : "%d", (int)grid->id[d]);
+  pl_message_add(")");
+}
+
+/* Kernels and pipelines around the running one, outermost first. */
+static void put_frames(const struct pl_frame *frame) {
+  if (frame->outer != NULL)
+    put_frames(frame->outer);
+  put_place(frame->kernel, &frame->head.grid, frame->step, !frame->in_prologue);
+  pl_message_add(", pipeline ");
+}
+
 /* Who and where: as much as is known at this moment. */
 static void begin(void) {
   struct pl_context *c = &pl_context;
   pl_message_clear();
   if (c->kernel == NULL)
     return;
-  pl_message_add("kernel %s", c->kernel->name ? c->kernel->name : "(no name)");
-  if (c->in_body) {
-    pl_message_add(", step %u (", (unsigned)c->step);
-    for (uint32_t d = 0; d < c->head.grid.rank; d++)
-      pl_message_add(d ? ", %d" : "%d", (int)c->head.grid.id[d]);
-    pl_message_add(")");
-  }
+  pl_message_add("kernel ");
+  if (c->frame != NULL)
+    put_frames(c->frame);
+  put_place(c->kernel, &c->head.grid, c->step, c->in_body && !c->in_prologue);
   pl_message_add(": ");
 }
 

@@ -93,11 +93,11 @@ struct pl_view {
   struct pl_buffer *buffer;
   uint32_t offset; /* from the buffer's address */
   uint8_t space, dtype, rank, flags;
-  uint8_t index;       /* operand or scratch number, for tags and messages */
-  uint8_t kind;        /* enum pl_view_kind, for messages */
-  uint16_t semaphores; /* first hardware semaphore (PL_SEMAPHORE) */
-  uint32_t step;       /* in which pl_at() made it */
-  uint32_t pitch;      /* as pl_array.pitch */
+  uint8_t index;        /* operand or scratch number, for tags and messages */
+  uint8_t kind;         /* enum pl_view_kind, for messages */
+  uint16_t semaphores;  /* first hardware semaphore (PL_SEMAPHORE) */
+  uint32_t step, scope; /* in which pl_at() made it */
+  uint32_t pitch;       /* as pl_array.pitch */
   int32_t shape[PL_MAX_RANK];
   int32_t stride[PL_MAX_RANK];
   struct pl_dot_record *dot;       /* staged form of the last dot into it */
@@ -227,10 +227,13 @@ struct pl_operand {
   bool empty;           /* a scalar prefetch argument without elements */
   bool inout, revisit;  /* outputs that are loaded: loaded.c */
   bool lookahead;
-  bool keeps_place;  /* latches have start, valid and buffer */
-  uint32_t free;     /* lookahead: buffers that hold no run */
-  uint32_t flushed;  /* loaded: ticket of the last write-back */
-  uint32_t load_tag; /* of the next load; counts them */
+  bool window;        /* its buffers are the caller's */
+  uint8_t prefetched; /* that many of them are filled */
+  uint32_t skip;      /* fetches that are still left out therefore */
+  bool keeps_place;   /* latches have start, valid and buffer */
+  uint32_t free;      /* lookahead: buffers that hold no run */
+  uint32_t flushed;   /* loaded: ticket of the last write-back */
+  uint32_t load_tag;  /* of the next load; counts them */
   struct pl_queue *load_queue;
   uint32_t pattern; /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
@@ -254,9 +257,19 @@ struct pl_scratch {
   uint32_t buffers, slot_bytes; /* ACC: rows */
 };
 
+/* What the plan of an inner pipeline depends on beside its kernel and shapes. */
+struct pl_nesting {
+  int32_t stride[PL_MAX_OPERANDS][PL_MAX_RANK]; /* of inputs, then outputs */
+  uint32_t base[PL_SEMAPHORE + 1];              /* where its memory begins in each space */
+  uint32_t windows;                             /* bit i: the buffers of operand i are the caller's */
+};
+
 struct pl_plan {
   struct pl_plan *next;
   const uint32_t *key;
+  const struct pl_nesting *nesting; /* of an inner pipeline */
+  const uint8_t *end;               /* of its memory in the arena */
+  uint32_t first_semaphore;
   uint32_t inputs, outputs, scratches, prefetches;
   struct pl_operand *operand;  /* inputs, then outputs */
   struct pl_operand *prefetch; /* scalar prefetch arguments: whole arrays that never move */
@@ -275,13 +288,24 @@ struct pl_plan {
   uint32_t copy_queue;         /* for copies of the body: a channel that no input uses, if there is one */
   uint32_t version;            /* pl_allocation_version with which it was seen to fit */
   uint32_t used[PL_SEMAPHORE]; /* end of its memory in each space: bytes, rows in ACC */
-  uint32_t semaphores;         /* after PL_FIRST_SEMAPHORE */
+  uint32_t semaphores;         /* from first_semaphore on */
 };
 
 enum {
   PL_ARENA_BYTES = 14 * 1024,
   PL_MESSAGE_BYTES = 2560,
   PL_MAX_PROGRAMS = 48,
+};
+
+/* What a pipeline in a body puts aside; on the stack. */
+struct pl_frame {
+  struct pl_frame *outer;
+  struct pl_context_head head;
+  struct pl_plan *plan;
+  const pl_kernel *kernel;
+  uint32_t step, scope;
+  bool in_prologue;
+  uint32_t body_used[PL_SEMAPHORE + 1];
 };
 
 struct pl_context {
@@ -294,7 +318,10 @@ struct pl_context {
   struct pl_plan *plan; /* running, or NULL */
   const pl_kernel *kernel;
   bool in_body;
-  bool in_prologue; /* maps run, which may read scalar prefetch arguments */
+  bool in_prologue;       /* maps run, which may read scalar prefetch arguments; there is no step yet */
+  struct pl_frame *frame; /* of the pipeline around the running one; NULL: it is pl_call()'s */
+  uint32_t scope, scopes; /* number of the running pipeline, and the last one given */
+  const struct pl_plan *last_inner; /* the last inner pipeline's, while nothing else used that memory */
   tpu_ctrl ctrl;
   tpu_sem sem;
   tpu_counters counters;
@@ -322,7 +349,7 @@ struct pl_context {
     uint64_t cycles;
     uint32_t instructions, setup, finish;
     bool cached;
-    const struct pl_plan *plan; /* which has the numbers of copies */
+    const struct pl_plan *plan, *inner; /* which have the numbers of copies */
   } stats;
 };
 
@@ -453,6 +480,9 @@ bool pl_scalars_ready(struct pl_context *c, const struct pl_view *view, const ch
 int32_t pl_read_element(const struct pl_view *view, const int32_t *index);
 
 /* ---- copy.c ---- */
+/* Commands of these queues start when SYNC has come to where it is now; all: scalar accesses, too. */
+void pl_fence(struct pl_context *c, uint32_t queues);
+void pl_fence_all(struct pl_context *c);
 /* The end of a scope or kernel: is this semaphore zero, and was every copy waited for? */
 pl_status pl_check_semaphore(struct pl_context *c, uint32_t semaphore, const char *what);
 /* Queues a copy in program order between views that were checked. */
@@ -470,10 +500,13 @@ uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl
 /* ---- plan.c, operand.c, budget.c ---- */
 pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
                        struct pl_plan **plan);
+pl_status pl_plan_find_inner(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                             const struct pl_nesting *nesting, struct pl_plan **plan);
 /* Memory of the plan being made; NULL with a sticky error if there is no more. */
 void *pl_arena_take(uint32_t bytes);
-/* What the operand is, from its spec and array; no memory yet. */
-pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array);
+/* What the operand is, from its spec and array; no memory yet. stride: of a ref; NULL: the array's. */
+pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array,
+                          const int32_t *stride);
 /* A scalar prefetch argument: its number and view.kind are set. */
 pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array);
 /* Connects an operand to the array of this call. */
@@ -485,6 +518,10 @@ pl_status pl_plan_layout(struct pl_plan *plan);
 /* Connects a plan to the arrays of this call and makes it the running one; and what ends it. */
 pl_status pl_call_enter(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results);
 void pl_call_leave(struct pl_context *c);
+/* Makes a plan's operands and scratch known to pl_input() and so on. */
+void pl_enter(struct pl_context *c, struct pl_plan *plan);
+/* Ends the refs of a plan. */
+void pl_views_end(struct pl_plan *plan);
 
 /* ---- pipeline.c ---- */
 /* Runs all steps; what was queued may still be under way. */

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Pipelines inside a body, and kernels without a grid. */
-#include "internal.h"
+/*
+ * Pipelines inside a body, and kernels without a grid.
+ *
+ * An inner pipeline is planned and run like a call, with three differences. Its operands are refs of the
+ * running kernel, with any strides. Its memory begins where what the body uses ends. And nothing is drained
+ * around it: what it must wait for is found out once, when it begins, and put in front of its queues as a
+ * fence; when it ends, its copies are entered as readers and writers of the refs they used. Pipelines
+ * that follow one another and have the same plan are ordered by the tickets of its buffers; another plan
+ * has other buffers in the same memory, and is fenced off from everything before it.
+ */
+#include "pipeline.h"
 
 int pl_axis(const char *name) {
   struct pl_context *c = pl_self();
@@ -30,21 +39,257 @@ int pl_axis(const char *name) {
   return 0;
 }
 
+/* ---- pl_emit_pipeline ---- */
+
+/* The refs of a pipeline as arrays, inputs first. */
+struct sources {
+  uint32_t inputs, count;
+  struct pl_view *view[PL_MAX_OPERANDS], *window[PL_MAX_OPERANDS]; /* window: NULL if not the caller's */
+  pl_array array[PL_MAX_OPERANDS];
+  struct pl_nesting nesting;
+};
+
+static const char *side(const struct sources *s, uint32_t i) {
+  return i < s->inputs ? "input" : "output";
+}
+
+static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, pl_ref ref) {
+  const uint32_t number = i < s->inputs ? i : i - s->inputs;
+  struct pl_view *const v = s->view[i] = pl_use(c, ref);
+  char name[24];
+
+  if (v == NULL)
+    return c->status;
+  if (v->space == PL_SEMAPHORE)
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: %s %u is %s, semaphores", side(s, i), (unsigned)number,
+                   pl_view_name(v, name));
+  if (i >= s->inputs && (v->flags & PL_VIEW_READ_ONLY))
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %s, which would be written",
+                   (unsigned)number, pl_view_name(v, name));
+  pl_array *const a = &s->array[i];
+  *a = (pl_array){.address = v->buffer->address + v->offset,
+                  .pitch = v->pitch,
+                  .rank = v->rank,
+                  .dtype = v->dtype,
+                  .space = v->space};
+  for (unsigned d = 0; d < v->rank; d++) {
+    a->shape[d] = v->shape[d];
+    s->nesting.stride[i][d] = v->stride[d];
+  }
+  return PL_OK;
+}
+
+static pl_status take_refs(struct pl_context *c, struct sources *s, pl_refs in, pl_refs out,
+                           const pl_allocations *allocations) {
+  if (in.count > PL_MAX_OPERANDS || out.count > PL_MAX_OPERANDS - in.count)
+    return pl_fail(PL_ERROR_LIMIT, "pl_emit_pipeline: %u inputs and outputs; PL_MAX_OPERANDS is %d",
+                   (unsigned)(in.count + out.count), PL_MAX_OPERANDS);
+  s->inputs = in.count;
+  s->count = in.count + out.count;
+  for (uint32_t i = 0; i < s->count; i++) {
+    if (take_ref(c, s, i, i < in.count ? in.ref[i] : out.ref[i - in.count]) != PL_OK)
+      return c->status;
+    if (allocations == NULL)
+      continue;
+    const pl_ref window = i < in.count ? allocations->in[i] : allocations->out[i - in.count];
+    if (window.view == NULL || window.view == &pl_nothing)
+      continue;
+    s->window[i] = pl_use(c, window);
+    if (s->window[i] == NULL)
+      return c->status;
+    s->nesting.windows |= 1u << i;
+  }
+  return PL_OK;
+}
+
+/* The caller's buffers become the operand's. */
+static pl_status bind_window(struct pl_operand *op, const struct pl_view *w) {
+  char have[64], name[24];
+  bool same = w->rank == op->view.rank + 1 && w->shape[0] == (int32_t)op->buffers && w->dtype == op->dtype &&
+              w->space == op->space && op->kind == PL_OPERAND_BLOCKED;
+
+  for (unsigned d = 0; same && d < op->view.rank; d++)
+    same = w->shape[d + 1] == op->view.shape[d] && w->stride[d + 1] == op->view.stride[d];
+  if (!same) {
+    char want[64];
+    pl_shape_text(w->shape, w->rank, have);
+    pl_shape_text(op->view.shape, op->view.rank, want);
+    if (op->kind != PL_OPERAND_BLOCKED)
+      return pl_fail_operand(PL_ERROR_SPEC, op, "it is used in place, and takes no buffers (%s)",
+                             pl_view_name(w, name));
+    return pl_fail_operand(PL_ERROR_SHAPE, op,
+                           "its buffers are %s, %s %s in %s; %u blocks of %s %s in %s are needed",
+                           pl_view_name(w, name), pl_dtype_name(w->dtype), have, pl_space_name(w->space),
+                           (unsigned)op->buffers, pl_dtype_name(op->dtype), want, pl_space_name(op->space));
+  }
+  for (uint32_t i = 0; i < op->buffers; i++)
+    op->buffer[i].address = w->buffer->address + w->offset + i * (uint32_t)w->stride[0];
+  return PL_OK;
+}
+
+static pl_status bind(struct pl_context *c, struct pl_plan *plan, const struct sources *s) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    struct pl_operand *op = &plan->operand[i];
+    struct pl_view *v = s->view[i];
+    op->base = s->array[i].address;
+    if (op->kind != PL_OPERAND_BLOCKED) { /* the same memory: in order by itself */
+      op->view.buffer = v->buffer;
+      op->base = op->view.offset = v->offset;
+    }
+    if (s->window[i] != NULL && bind_window(op, s->window[i]) != PL_OK)
+      return c->status;
+  }
+  return PL_OK;
+}
+
+/* Whatever comes later is behind whatever came before. */
+static void barrier(struct pl_context *c) {
+  struct pl_deps deps = {0};
+  for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
+    pl_depend(&deps, r, c->queue[r].issued);
+  if (pl_sync(c, &deps, 0, 0, -1, 0))
+    pl_fence_all(c);
+}
+
+/* What the copies of the pipeline must wait for that its own buffers do not know. */
+static void order_begin(struct pl_context *c, const struct pl_plan *plan, const struct sources *s) {
+  struct pl_deps deps = {0};
+  bool pending = false;
+
+  if (c->last_inner != plan || s->nesting.windows != 0) {
+    barrier(c);
+    return;
+  }
+  for (uint32_t i = 0; i < s->count; i++) {
+    if (plan->operand[i].kind != PL_OPERAND_BLOCKED)
+      continue;
+    if (i < s->inputs)
+      pl_read_deps(&deps, s->view[i]->buffer, TPU_QUEUE_SYNC);
+    else
+      pl_write_deps(&deps, s->view[i]->buffer, TPU_QUEUE_SYNC);
+  }
+  for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
+    pending = pending || ((deps.mask >> r & 1) && !pl_reached(c->done[r], deps.ticket[r]));
+  if (pending && pl_sync(c, &deps, 0, 0, -1, 0))
+    pl_fence(c, (1u << (TPU_QUEUE_DMA3 + 1)) - 1);
+}
+
+/* What later operations on the refs must wait for. */
+static void order_end(struct pl_context *c, const struct pl_plan *plan, const struct sources *s) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    const struct pl_operand *op = &plan->operand[i];
+    if (op->kind != PL_OPERAND_BLOCKED)
+      continue;
+    if (i < s->inputs)
+      pl_has_read(s->view[i]->buffer, op->queue);
+    else
+      pl_has_written(c, s->view[i]->buffer, op->queue);
+    if (op->load_queue != NULL)
+      pl_has_read(s->view[i]->buffer, op->load_queue);
+  }
+  if (s->nesting.windows != 0)
+    barrier(c);
+}
+
+static void run_inner(struct pl_context *c, struct pl_plan *plan, const struct sources *s) {
+  order_begin(c, plan, s);
+  c->last_inner = plan;
+  pl_enter(c, plan);
+  pl_pipeline_run(c, plan);
+  order_end(c, plan, s);
+  for (uint32_t i = 0; i < plan->semaphores && c->status == PL_OK; i++)
+    pl_check_semaphore(c, plan->first_semaphore + i, "the pipeline ended");
+  pl_views_end(plan);
+}
+
+static pl_status check_pipeline(const pl_kernel *pipeline) {
+  const struct pl_context *c = &pl_context;
+  if (pipeline == NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_emit_pipeline without a pipeline");
+  if (!c->in_body)
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline outside a kernel body");
+  if (pipeline->num_scalar_prefetch != 0)
+    return pl_fail(PL_ERROR_ARGUMENT,
+                   "pl_emit_pipeline: num_scalar_prefetch is %u; prefetch in pl_call(), the pipeline sees it",
+                   (unsigned)pipeline->num_scalar_prefetch);
+  return PL_OK;
+}
+
 void pl_emit_pipeline(const pl_kernel *pipeline, pl_refs in, pl_refs out) {
   pl_emit_pipeline_with_allocations(pipeline, in, out, NULL);
 }
 
 void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl_refs out,
                                        const pl_allocations *allocations) {
-  (void)pipeline, (void)in, (void)out, (void)allocations;
-  pl_fail(PL_ERROR_UNSUPPORTED, "pl_emit_pipeline is not in this version");
+  struct pl_context *c = pl_self();
+  struct sources s = {0};
+  struct pl_plan *plan = NULL;
+
+  if (c->status != PL_OK || check_pipeline(pipeline) != PL_OK ||
+      take_refs(c, &s, in, out, allocations) != PL_OK)
+    return;
+  for (uint32_t d = 0; d < pipeline->grid.rank && d < PL_MAX_GRID; d++)
+    if (pipeline->grid.extent[d] == PL_DYN_FLAG)
+      return;
+  struct pl_frame frame = {.outer = c->frame,
+                           .head = c->head,
+                           .plan = c->plan,
+                           .kernel = c->kernel,
+                           .step = c->step,
+                           .scope = c->scope,
+                           .in_prologue = c->in_prologue};
+  for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
+    s.nesting.base[space] = frame.body_used[space] = c->body_used[space];
+  c->frame = &frame;
+  c->kernel = pipeline;
+  c->scope = ++c->scopes;
+  c->in_prologue = true; /* no step to name in errors yet */
+  if (pl_plan_find_inner(c, pipeline, (pl_arrays){s.array, s.inputs},
+                         (pl_arrays){s.array + s.inputs, s.count - s.inputs}, &s.nesting, &plan) == PL_OK &&
+      bind(c, plan, &s) == PL_OK)
+    run_inner(c, plan, &s);
+  c->stats.inner = plan;
+  c->frame = frame.outer;
+  c->head = frame.head;
+  c->plan = frame.plan;
+  c->kernel = frame.kernel;
+  c->step = frame.step;
+  c->scope = frame.scope;
+  c->in_prologue = frame.in_prologue;
+  for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
+    c->body_used[space] = frame.body_used[space];
 }
 
+/* ---- pl_kernel_call ---- */
+
 pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
-  (void)kernel, (void)arrays;
+  static const pl_block_spec in_hbm = {.space = PL_HBM}, in_place = {.rank = 0};
+  struct pl_context *c = &pl_context;
+
   if (pl_init() != PL_OK)
-    return pl_context.status;
-  if (pl_context.plan == NULL)
-    pl_context.status = PL_OK;
-  return pl_fail(PL_ERROR_UNSUPPORTED, "pl_kernel_call is not in this version");
+    return c->status;
+  if (c->plan != NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_kernel_call inside a kernel body");
+  c->status = PL_OK;
+  if (kernel == NULL)
+    return pl_fail(PL_ERROR_ARGUMENT, "pl_kernel_call without a kernel");
+  pl_kernel whole = *kernel;
+  const uint32_t prefetches = kernel->num_scalar_prefetch < arrays.count ? kernel->num_scalar_prefetch : 0;
+  c->kernel = kernel;
+  if (kernel->grid.rank != 0)
+    pl_fail(PL_ERROR_SPEC, "pl_kernel_call: a grid of rank %u; the body runs once, and pipelines have grids",
+            (unsigned)kernel->grid.rank);
+  else if (kernel->in[0] != NULL || kernel->out[0] != NULL)
+    pl_fail(PL_ERROR_SPEC,
+            "pl_kernel_call: block specs; the body gets whole arrays, and pipelines have specs");
+  else if (arrays.count - prefetches > PL_MAX_OPERANDS)
+    pl_fail(PL_ERROR_LIMIT, "pl_kernel_call: %u arrays; PL_MAX_OPERANDS is %d", (unsigned)arrays.count,
+            PL_MAX_OPERANDS);
+  c->kernel = NULL;
+  if (c->status != PL_OK)
+    return c->status;
+  for (uint32_t i = 0; i < arrays.count - prefetches; i++)
+    whole.out[i] = arrays.array[prefetches + i].space == PL_HBM ? &in_hbm : &in_place;
+  return pl_call(&whole, (pl_arrays){arrays.array, prefetches},
+                 (pl_arrays){arrays.array + prefetches, arrays.count - prefetches});
 }

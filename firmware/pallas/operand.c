@@ -131,7 +131,6 @@ static pl_status plan_dimension(struct pl_operand *op, unsigned d, const pl_bloc
                            d, (int)dim->block);
   if (count_indices(op, d, whole ? 0 : spec->pad_high[d]) != PL_OK)
     return pl_context.status;
-  dim->memory = array_stride(array, d);
   const bool elements = dim->kind == PL_ELEMENT || dim->kind == PL_BOUNDED;
   dim->stride = dim->memory * (elements ? 1u : (uint32_t)dim->block);
   op->general = op->general || elements;
@@ -230,12 +229,17 @@ static pl_status check_supported(const struct pl_operand *op, const pl_block_spe
                                                : "alias");
   if (op->output && spec->lookahead)
     return pl_fail_operand(PL_ERROR_SPEC, op, "lookahead is of inputs");
-  if (spec->alias || spec->prefetched)
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "alias and prefetched are not in this version");
+  if (spec->prefetched && (op->output || !op->window))
+    return pl_fail_operand(
+        PL_ERROR_SPEC, op,
+        "prefetched is of inputs of pl_emit_pipeline_with_allocations() with buffers of the caller");
+  if (spec->alias)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "alias is not in this version");
   return PL_OK;
 }
 
-pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array) {
+pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array,
+                          const int32_t *stride) {
   char block[64], shape[64];
 
   op->group.readers = 0;
@@ -247,6 +251,8 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
     return pl_context.status;
   op->rank = array->rank;
   op->dtype = array->dtype;
+  for (unsigned d = 0; d < op->rank; d++)
+    op->dim[d].memory = stride != NULL ? (uint32_t)stride[d] : array_stride(array, d);
   bool whole = spec == NULL || spec->rank == 0;
   if (!whole && spec->rank != array->rank) {
     pl_shape_text(spec->shape, spec->rank < PL_MAX_RANK ? spec->rank : PL_MAX_RANK, block);
@@ -275,6 +281,11 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
                            PL_MAX_BUFFERS);
   if (plan_view(op, array) != PL_OK || plan_fill(op, spec) != PL_OK)
     return pl_context.status;
+  op->prefetched = spec != NULL ? (uint8_t)spec->prefetched : 0;
+  if (op->prefetched > (op->moves ? op->buffers - 1 : 1))
+    return pl_fail_operand(PL_ERROR_SPEC, op, "%u of %u buffers are prefetched; %u at most",
+                           (unsigned)op->prefetched, (unsigned)op->buffers,
+                           (unsigned)(op->moves ? op->buffers - 1 : 1));
   op->inout = spec != NULL && spec->inout;
   op->revisit = spec != NULL && spec->revisit_any && !spec->inout && op->moves;
   op->keeps_place = op->inout || op->revisit;
@@ -282,8 +293,8 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
       spec != NULL && spec->lookahead && op->moves && op->buffers > 1 && op->kind == PL_OPERAND_BLOCKED;
   if (array->space == PL_HBM) {
     uint64_t bytes = pl_dtype_bytes(array->dtype);
-    if (op->rank > 0)
-      bytes = (uint64_t)array_stride(array, 0) * (uint32_t)array->shape[0];
+    for (unsigned d = 0; d < op->rank; d++)
+      bytes += (uint64_t)op->dim[d].memory * (uint32_t)(array->shape[d] - 1);
     if (bytes > INT32_MAX)
       return pl_fail_operand(PL_ERROR_ARGUMENT, op, "an array of more than 2^31 bytes");
     op->hbm_bytes = (uint32_t)bytes;
@@ -317,6 +328,7 @@ pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array) {
   for (unsigned d = 0; d < op->rank; d++) {
     empty = empty || array->shape[d] == 0;
     op->dim[d].block = array->shape[d];
+    op->dim[d].memory = array_stride(array, d);
     if (!empty && plan_dimension(op, d, NULL, array) != PL_OK)
       return pl_context.status;
   }

@@ -337,6 +337,8 @@ typedef struct pl_stats {
 } pl_stats;
 
 void pl_get_stats(pl_stats *stats);
+/* Of the last pl_emit_pipeline(): steps, copies and reloads; the rest is 0. */
+void pl_get_pipeline_stats(pl_stats *stats);
 
 /*
  * For a program that drove or reset the device by itself: the next call starts with a soft reset and

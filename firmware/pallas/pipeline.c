@@ -187,7 +187,8 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
     if (PL_UNLIKELY(c->status != PL_OK))
       break;
   }
-  c->generation = generation;
+  if ((int32_t)(generation - c->generation) > 0) /* pipelines in the body have used some, too */
+    c->generation = generation;
 }
 
 static void run_plain(struct pl_context *c, struct pl_plan *plan) {
@@ -207,6 +208,8 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
     pl_poison_scratch(c, plan);
   c->in_prologue = true;
   pl_prologue(c, plan);
+  if (PL_UNLIKELY(c->kernel->prologue != NULL) && c->status == PL_OK)
+    c->kernel->prologue();
   if (c->status == PL_OK)
     begin_step(c, plan, 0, ++c->generation);
   c->in_prologue = false;
@@ -218,12 +221,14 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   if (plain && plan->cursors != 0 && plan->cursor->left != 0)
     plan->cursor->left = 0; /* the plain loop knows by its step whether there is more to look at */
   c->in_body = true;
-  c->stats.setup = cpu_instret() - c->stats.setup;
+  if (c->frame == NULL)
+    c->stats.setup = cpu_instret() - c->stats.setup;
   if (plain)
     run_plain(c, plan);
   else
     run_any(c, plan);
-  c->stats.finish = cpu_instret();
+  if (c->frame == NULL)
+    c->stats.finish = cpu_instret();
   if (c->status != PL_OK)
     return;
   for (struct pl_operand *op = plan->written; op != NULL; op = op->next)

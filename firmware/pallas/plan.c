@@ -10,12 +10,12 @@
 
 static _Alignas(
     16) uint8_t arena[PL_ARENA_BYTES * (sizeof(void *) / 4)]; /* pointers are what grows on a host */
-static uint32_t arena_used;
-static struct pl_plan *plans;
+static uint32_t arena_used, arena_end = sizeof arena;         /* what is free lies between */
+static struct pl_plan *plans, *inner_plans;
 
 void *pl_arena_take(uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
-  if (bytes > sizeof arena - arena_used) {
+  if (bytes > arena_end - arena_used) {
     pl_fail(PL_ERROR_LIMIT, "the plan needs more than the %u bytes of PL_ARENA_BYTES",
             (unsigned)sizeof arena);
     return NULL;
@@ -49,7 +49,7 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
                      (unsigned)kernel->dimension_semantics[d]);
     if (kernel->dimension_semantics[d] == PL_ARBITRARY)
       arbitrary = true;
-    else if (arbitrary)
+    else if (arbitrary && plan->nesting == NULL)
       return pl_fail(PL_ERROR_SPEC,
                      "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
                      (unsigned)d);
@@ -68,11 +68,11 @@ static pl_status plan_scratch(struct pl_plan *plan, struct pl_scratch *s, unsign
     s->slot_bytes = size;
     return PL_OK;
   }
-  const uint32_t room = pl_context.sem.count - PL_FIRST_SEMAPHORE - plan->semaphores;
+  const uint32_t room = pl_context.sem.count - plan->first_semaphore - plan->semaphores;
   if (size > room)
     return pl_fail(PL_ERROR_BUDGET, "scratch %u: %u semaphores, %u are free", index, (unsigned)size,
                    (unsigned)room);
-  s->view.semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + plan->semaphores);
+  s->view.semaphores = (uint16_t)(plan->first_semaphore + plan->semaphores);
   plan->semaphores += size;
   return PL_OK;
 }
@@ -88,8 +88,10 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
 }
 
 static void forget_plans(struct pl_context *c) {
-  plans = NULL;
+  plans = inner_plans = NULL;
+  c->last_inner = c->stats.inner = NULL;
   arena_used = 0;
+  arena_end = sizeof arena;
   for (unsigned q = 0; q < PL_QUEUES; q++) {
     c->queue[q].owner = NULL; /* which was in the arena */
     c->queue[q].epoch = c->queue[q].issued;
@@ -162,10 +164,22 @@ static pl_status plan_movement(struct pl_plan *plan) {
 }
 
 static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
-                           uint32_t key_words) {
+                           const struct pl_nesting *nesting) {
   struct pl_context *c = &pl_context;
+  const uint32_t key_words = pl_key_write(NULL, kernel, args, results);
   uint32_t *words;
 
+  plan->first_semaphore = PL_FIRST_SEMAPHORE;
+  if (nesting != NULL) {
+    struct pl_nesting *copy = pl_arena_take(sizeof *copy);
+    if (copy == NULL)
+      return c->status;
+    *copy = *nesting;
+    plan->nesting = copy;
+    plan->first_semaphore += nesting->base[PL_SEMAPHORE];
+  } else if (kernel->prologue != NULL) {
+    return pl_fail(PL_ERROR_ARGUMENT, "a prologue; it is of pl_emit_pipeline()");
+  }
   if (plan_grid(plan, kernel) != PL_OK)
     return c->status;
   while (plan->scratches < PL_MAX_SCRATCH && kernel->scratch[plan->scratches] != NULL)
@@ -191,8 +205,10 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
     struct pl_operand *op = &plan->operand[i];
     op->output = i >= args.count;
     op->number = op->output ? i - args.count : i;
+    op->window = plan->nesting != NULL && (plan->nesting->windows >> i & 1);
     if (pl_operand_plan(op, op->output ? kernel->out[op->number] : kernel->in[op->number],
-                        op->output ? &results.array[op->number] : &args.array[op->number]) != PL_OK)
+                        op->output ? &results.array[op->number] : &args.array[op->number],
+                        plan->nesting != NULL ? plan->nesting->stride[i] : NULL) != PL_OK)
       return c->status;
   }
   for (uint32_t i = 0; i < plan->scratches; i++)
@@ -237,6 +253,66 @@ static bool fits(struct pl_plan *plan) {
   return true;
 }
 
+static bool same_nesting(const struct pl_nesting *a, const struct pl_nesting *b) {
+  const uint32_t *x = (const uint32_t *)a, *y = (const uint32_t *)b;
+  for (uint32_t i = 0; i < sizeof *a / sizeof *x; i++)
+    if (x[i] != y[i])
+      return false;
+  return true;
+}
+
+/* Drops all plans that do not run. What is free then is in front of the running ones or behind them. */
+static void forget_idle_plans(struct pl_context *c) {
+  const uintptr_t start = (uintptr_t)arena;
+  uint32_t first = sizeof arena, end = 0;
+
+  plans = inner_plans = NULL;
+  for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer) {
+    const uint32_t from = (uint32_t)((uintptr_t)f->plan - start),
+                   to = (uint32_t)((uintptr_t)f->plan->end - start);
+    struct pl_plan **list = f->plan->nesting != NULL ? &inner_plans : &plans;
+    f->plan->next = *list;
+    *list = f->plan;
+    first = from < first ? from : first;
+    end = to > end ? to : end;
+  }
+  const bool behind = sizeof arena - end >= first;
+  arena_used = behind ? end : 0;
+  arena_end = behind ? sizeof arena : first;
+  for (unsigned q = 0; q < PL_QUEUES; q++)
+    c->queue[q].owner = NULL;
+  c->last_inner = c->stats.inner = NULL;
+}
+
+/* Makes a plan; if there is no room for it, idle ones make room. */
+static pl_status make(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                      const struct pl_nesting *nesting, struct pl_plan **found) {
+  struct pl_plan **const list = nesting != NULL ? &inner_plans : &plans;
+
+  for (int attempt = 0; attempt < 2; attempt++) {
+    const uint32_t before = arena_used;
+    struct pl_plan *plan = pl_arena_take(sizeof *plan);
+    if (plan != NULL && plan_make(plan, kernel, args, results, nesting) == PL_OK) {
+      plan->end = arena + arena_used;
+      plan->version = pl_allocation_version;
+      plan->next = *list;
+      *list = plan;
+      *found = plan;
+      return PL_OK;
+    }
+    arena_used = before;
+    if (c->status != PL_ERROR_LIMIT || before == 0)
+      break;
+    if (nesting != NULL)
+      forget_idle_plans(c);
+    else
+      forget_plans(c);
+    if (attempt == 0)
+      c->status = PL_OK;
+  }
+  return c->status;
+}
+
 pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
                        struct pl_plan **found) {
   if (check_counts(kernel, args, results) != PL_OK)
@@ -250,22 +326,18 @@ pl_status pl_plan_find(struct pl_context *c, const pl_kernel *kernel, pl_arrays 
       return PL_OK;
     }
   c->stats.cached = false;
-  const uint32_t key_words = pl_key_write(NULL, kernel, args, results);
-  for (int attempt = 0; attempt < 2; attempt++) {
-    const uint32_t before = arena_used;
-    struct pl_plan *plan = pl_arena_take(sizeof *plan);
-    if (plan != NULL && plan_make(plan, kernel, args, results, key_words) == PL_OK) {
-      plan->version = pl_allocation_version;
-      plan->next = plans;
-      plans = plan;
+  return make(c, kernel, args, results, NULL, found);
+}
+
+pl_status pl_plan_find_inner(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
+                             const struct pl_nesting *nesting, struct pl_plan **found) {
+  if (check_counts(kernel, args, results) != PL_OK)
+    return c->status;
+  for (struct pl_plan *plan = inner_plans; plan != NULL; plan = plan->next)
+    if (pl_key_matches(plan->key, kernel, args, results) && same_nesting(plan->nesting, nesting) &&
+        fits(plan)) {
       *found = plan;
       return PL_OK;
     }
-    arena_used = before;
-    if (c->status != PL_ERROR_LIMIT || before == 0)
-      break;
-    forget_plans(c); /* make room and try once more */
-    c->status = PL_OK;
-  }
-  return c->status;
+  return make(c, kernel, args, results, nesting, found);
 }

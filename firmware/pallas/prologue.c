@@ -55,6 +55,9 @@ static void reset_operand(struct pl_operand *op) {
   for (uint32_t i = 0; i < op->buffers; i++)
     op->buffer[i].first = PL_NO_STEP;
   op->free = op->buffers;
+  op->skip = op->prefetched;
+  if (op->prefetched != 0 && op->queue->owner == op)
+    op->queue->owner = NULL; /* the hot path leaves nothing out */
   if (!op->output)
     return;
   if (PL_UNLIKELY(op->keeps_place))
@@ -94,7 +97,7 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
     reset_operand(&plan->prefetch[i]);
     plan->prefetch[i].view.generation = generation;
   }
-  for (uint32_t i = PL_FIRST_SEMAPHORE; i < PL_FIRST_SEMAPHORE + plan->semaphores; i++) {
+  for (uint32_t i = plan->first_semaphore; i < plan->first_semaphore + plan->semaphores; i++) {
     c->semaphore[i].started = c->semaphore[i].waited = 0;
     c->semaphore[i].queue = PL_NOBODY;
   }

@@ -98,6 +98,7 @@ static pl_status take(struct pl_context *c, unsigned n, unsigned index, const pl
   v->flags = PL_VIEW_POOLED;
   v->generation = ++c->view_generation;
   v->step = c->step;
+  v->scope = c->scope;
   v->buffer = &scoped[n].buffer;
   if (v->space == PL_SEMAPHORE) {
     v->semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + c->body_used[PL_SEMAPHORE]);
@@ -132,6 +133,7 @@ void pl_run_scoped_specs(pl_scoped_body body, void *user, const pl_scratch_spec 
   for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
     before[space] = c->body_used[space];
   scoped_count = first + n;
+  c->last_inner = NULL; /* its memory may be taken */
   for (unsigned i = 0; i < n && take(c, first + i, i, specs[i]) == PL_OK; i++)
     refs[i] = (pl_ref){&scoped[first + i].view, scoped[first + i].view.generation};
   if (c->status == PL_OK)

@@ -179,6 +179,11 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   const bool ragged = pl_valid_part(op, valid);
   bool empty = false;
 
+  if (op->skip != 0) {
+    op->skip--;
+    return true;
+  }
+
   if ((ragged || q->owner != op) && !pl_stage_fetch(q, op, ragged ? valid : NULL, &empty))
     return true;
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);

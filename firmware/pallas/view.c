@@ -19,6 +19,14 @@ int32_t pl_no_axis(int axis) {
   return 0;
 }
 
+/* A view made by the current step of a pipeline around the running one. */
+static bool in_outer_step(const struct pl_context *c, pl_ref ref) {
+  for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer)
+    if (ref.view->scope == f->scope)
+      return ref.view->step == f->step;
+  return false;
+}
+
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
   char name[24];
   if (c->status != PL_OK)
@@ -32,8 +40,8 @@ struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
     return NULL;
   }
   if ((ref.view->flags & PL_VIEW_POOLED) &&
-      (ref.generation != ref.view->generation || ref.view->step != c->step ||
-       (int32_t)(ref.generation - c->view_floor) <= 0)) {
+      (ref.generation != ref.view->generation || (int32_t)(ref.generation - c->view_floor) <= 0 ||
+       ((ref.view->step != c->step || ref.view->scope != c->scope) && !in_outer_step(c, ref)))) {
     pl_fail(PL_ERROR_REF,
             "a ref made by pl_at() and its like in another step or call, or before PL_MAX_VIEWS (%d) others, "
             "or by "
@@ -87,6 +95,7 @@ static struct pl_view *derive(struct pl_context *c, const struct pl_view *view) 
   part->vector = NULL;
   part->generation = ++c->view_generation;
   part->step = c->step;
+  part->scope = c->scope;
   return part;
 }
 

@@ -42,6 +42,7 @@ void suite_dot_f32(void);
 void suite_vector(void);
 void suite_async(void);
 void suite_spec(void);
+void suite_nested(void);
 void suite_loaded(void);
 void suite_prefetch(void);
 void suite_partition(void);

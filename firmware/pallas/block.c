@@ -41,7 +41,7 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
 }
 
 bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at) {
-  bool changed = false;
+  bool changed = false, edge = false;
   uint32_t address = op->address;
 
   op->map(at, op->index);
@@ -57,13 +57,14 @@ bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at) {
   for (unsigned d = 0; d < op->rank; d++) {
     struct pl_dim *dim = &op->dim[d];
     const int32_t start = op->index[d].start;
+    edge = edge || (uint32_t)start >= dim->full;
     changed = changed || start != dim->last || (dim->kind == PL_BOUNDED && op->index[d].size != dim->size);
     address += (uint32_t)(start - dim->last) * dim->stride;
     dim->last = start;
     dim->size = op->index[d].size;
   }
   op->address = address;
-  if (changed && op->queue != NULL && op->queue->owner == op)
+  if (edge && op->queue != NULL && op->queue->owner == op)
     op->queue->owner = NULL; /* the hot way of a copy does not look for edges */
   return changed;
 }

@@ -2,16 +2,26 @@
 /* pl_call: set-up, the pipeline, the checks at the end, and what was measured. */
 #include "internal.h"
 
+/* As pl_operand_bind(); what nearly every operand is, in line. */
+static inline pl_status bind(struct pl_operand *op, const pl_array *array) {
+  const uint32_t end = array->address + op->hbm_bytes;
+  if (PL_UNLIKELY(array->space != PL_HBM || op->kind != PL_OPERAND_BLOCKED || end < array->address ||
+                  end > pl_context.params.value[TPU_PARAM_HBM_BYTES]))
+    return pl_operand_bind(op, array);
+  op->base = array->address;
+  return PL_OK;
+}
+
 static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays results) {
   for (uint32_t i = 0; i < plan->prefetches; i++)
-    if (pl_operand_bind(&plan->prefetch[i], &args.array[i]) != PL_OK)
+    if (bind(&plan->prefetch[i], &args.array[i]) != PL_OK)
       return pl_context.status;
   args.array += plan->prefetches;
   for (uint32_t i = 0; i < plan->inputs; i++)
-    if (pl_operand_bind(&plan->operand[i], &args.array[i]) != PL_OK)
+    if (bind(&plan->operand[i], &args.array[i]) != PL_OK)
       return pl_context.status;
   for (uint32_t i = 0; i < results.count; i++)
-    if (pl_operand_bind(&plan->operand[plan->inputs + i], &results.array[i]) != PL_OK)
+    if (bind(&plan->operand[plan->inputs + i], &results.array[i]) != PL_OK)
       return pl_context.status;
   return PL_OK;
 }

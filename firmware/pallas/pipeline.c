@@ -28,9 +28,7 @@ void pl_fetch_looking(struct pl_context *c, struct pl_operand *op) {
 }
 
 bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at) {
-  if (op->rank == 2 && !op->general)
-    return evaluate(op, at, 2);
-  return PL_UNLIKELY(op->general) ? pl_evaluate_general(op, at) : evaluate(op, at, op->rank);
+  return PL_LIKELY(op->rank == 2 && !op->general) ? evaluate(op, at, 2) : pl_evaluate_general(op, at);
 }
 
 HOT void write_back_words(struct pl_operand *op, struct pl_queue *q, struct pl_buffer *buffer,
@@ -149,9 +147,17 @@ static inline void mark(struct pl_context *c, uint32_t kind, uint32_t value) {
   mmio_write32(c->mark, kind << TPU_REG_TRACE_MARK_KIND_SHIFT | value);
 }
 
+/* Everything in front of the first body is done. */
+static PL_COLD void first_body(struct pl_context *c) {
+  c->in_prologue = false;
+  c->in_body = true;
+  if (c->frame == NULL)
+    c->stats.setup = cpu_instret() - c->stats.setup;
+}
+
 /*
- * Steps from the first body on, until the last one returned or something failed. A failure closes the
- * hot paths, so that it need be looked at only once a step.
+ * Steps until the last body returned or something failed. A failure closes the hot paths, so that it need
+ * be looked at only once a step. The ids of the grid and of the cursor are one behind at first.
  */
 HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain) {
   const uint32_t steps = plan->steps, lead = plain && plan->cursors != 0 ? plan->cursor->lead : steps;
@@ -164,12 +170,10 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
   int32_t *const at_id = &at->id[last];
   uint32_t step = 0, generation = c->generation;
 
+  --*id;
+  if (plain)
+    --*at_id;
   for (;;) {
-    mark(c, TPU_MARK_STEP, step);
-    body();
-    mark(c, TPU_MARK_STEP_END, step);
-    if (PL_UNLIKELY(++step == steps))
-      break;
     c->step = step;
     generation++;
     if (++*id == id[PL_MAX_GRID])
@@ -179,12 +183,20 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
         pl_carry(at_id);
       begin_plain_step(c, plan, at, step + lead, step, generation);
     } else {
-      advance_cursors(plan);
+      if (plain || step != 0)
+        advance_cursors(plan);
       begin_step(c, plan, step, generation);
       if (!plain && PL_UNLIKELY(pl_debug_flags & PL_DEBUG_POISON))
         pl_poison_outputs(c, plan, step);
     }
     if (PL_UNLIKELY(c->status != PL_OK))
+      break;
+    if (PL_UNLIKELY(step == 0))
+      first_body(c);
+    mark(c, TPU_MARK_STEP, step);
+    body();
+    mark(c, TPU_MARK_STEP_END, step);
+    if (PL_UNLIKELY(++step == steps))
       break;
   }
   if ((int32_t)(generation - c->generation) > 0) /* pipelines in the body have used some, too */
@@ -210,19 +222,11 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   pl_prologue(c, plan);
   if (PL_UNLIKELY(c->kernel->prologue != NULL) && c->status == PL_OK)
     c->kernel->prologue();
-  if (c->status == PL_OK)
-    begin_step(c, plan, 0, ++c->generation);
-  c->in_prologue = false;
-  if (PL_UNLIKELY(poison))
-    pl_poison_outputs(c, plan, 0);
   if (c->status != PL_OK)
     return;
   const bool plain = plan->plain && !poison;
   if (plain && plan->cursors != 0 && plan->cursor->left != 0)
     plan->cursor->left = 0; /* the plain loop knows by its step whether there is more to look at */
-  c->in_body = true;
-  if (c->frame == NULL)
-    c->stats.setup = cpu_instret() - c->stats.setup;
   if (plain)
     run_plain(c, plan);
   else

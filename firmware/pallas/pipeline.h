@@ -11,8 +11,8 @@
 PL_COLD void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at);
 /* One dimension of evaluate() that lies at the edge (true) or outside (an error). */
 PL_COLD bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d);
-/* Evaluates a map with dimensions of other kinds; otherwise as evaluate(). */
-PL_COLD bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at);
+/* evaluate() for any rank and any kinds of dimensions. */
+bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at);
 /* No element is inside. */
 static inline bool pl_is_empty(const struct pl_operand *op, const int32_t *valid) {
   for (unsigned d = 0; d < op->rank; d++)
@@ -58,7 +58,7 @@ void pl_lookahead_step(struct pl_context *c, struct pl_operand *op, uint32_t ste
  */
 bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32_t *valid, bool *empty);
 
-/* evaluate() for an operand of any kind. */
+/* The quicker of the two. */
 bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at);
 
 /* ---- prologue.c ---- */

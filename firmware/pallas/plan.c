@@ -34,6 +34,7 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
   bool arbitrary = false;
 
   plan->grid.rank = kernel->grid.rank;
+  plan->grid.extent[0] = 1; /* of rank 0, too, for who counts steps */
   for (uint32_t d = 0; d < kernel->grid.rank; d++) {
     int32_t extent = kernel->grid.extent[d];
     if (extent <= 0)

@@ -4,7 +4,7 @@
  */
 #include "step.h"
 
-enum { BLOCKS = 4, ROWS = 64, COLUMNS = 128 };
+enum { BLOCKS = 4, ROWS = 64, COLUMNS = 128, ALL_ROWS = BLOCKS * ROWS };
 
 static void rows(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[0];
@@ -63,13 +63,13 @@ static const pl_kernel not_waited = {.name = "not waited",
                                      .body = forgetful,
                                      .in = {PL_IN_HBM},
                                      .out = {PL_IN_HBM},
-                                     .scratch = {PL_VMEM(PL_INT32, BLOCKS *ROWS, COLUMNS), PL_SEMAPHORES(1)}};
+                                     .scratch = {PL_VMEM(PL_INT32, ALL_ROWS, COLUMNS), PL_SEMAPHORES(1)}};
 static const pl_kernel too_big = {.name = "too big",
                                   .body = body,
                                   .grid = PL_GRID(BLOCKS),
                                   .in = {PL_BUFFERED(8, rows, ROWS, COLUMNS)},
                                   .out = {PL_BUFFERED(8, rows, ROWS, COLUMNS)},
-                                  .scratch = {PL_VMEM(PL_INT32, 256, COLUMNS)}};
+                                  .scratch = {PL_VMEM(PL_INT32, ALL_ROWS, COLUMNS)}};
 /* [end] */
 
 static void expect(const pl_kernel *kernel, pl_array x, pl_array o, pl_status want) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the conformance cases on the machine and judges them by the golden vectors; needs no JAX.
 
-One run of the machine for each program. The firmware compares arrays; copy counts and errors are
+One run of the machine for each program and each file of golden vectors. The firmware compares arrays; copy counts and errors are
 compared here: counts with those the oracle saw (golden/PROGRAM.json) or, where it cannot show them,
 with `copies` in cases.toml; errors with `errors` in cases.toml, in order.
 
@@ -75,9 +75,10 @@ def parts(cases, golden, damage):
         yield portion, arrays
 
 
-def run_machine(program, portion, arrays, platform, number, extra):
-    """Console and exit status of a run."""
-    folder = ROOT / f"build/tests/conformance/{platform}/{program}-{number}"
+def run_machine(portion, arrays, number, options):
+    """Console, exit status, errors and log of a run."""
+    program, platform, extra = elf_of(portion[0]), options.platform, options.extra
+    folder = ROOT / f"build/tests/conformance/{platform}{''.join(extra)}/{portion[0]['program']}-{program}-{number}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data.bin").write_bytes(datafile.encode(arrays))
     command = [ROOT / "tools/run/peplos-run", "--platform", platform, "--out", folder, "--no-trace", "--progress", "0",
@@ -87,6 +88,10 @@ def run_machine(program, portion, arrays, platform, number, extra):
                             text=True, errors="replace", check=False)
     log = folder / "guest-errors.txt"
     return result.stdout, result.returncode, result.stderr, log.read_text(errors="replace") if log.exists() else ""
+
+
+def elf_of(case):
+    return case.get("elf", case["program"])
 
 
 def blocks(text):
@@ -140,7 +145,7 @@ def run_program(program, cases, options):
             yield case, ["there is no golden vector of it; make oracle-write makes one"], ""
             cases.remove(case)
     for number, (portion, arrays) in enumerate(parts(cases, golden, options.damage)):
-        text, status, stderr, log = run_machine(program, portion, arrays, options.platform, number, options.extra)
+        text, status, stderr, log = run_machine(portion, arrays, number, options)
         found = blocks(text)
         for case in portion:
             wrong = list(judge(case, golden.about[case["name"]], found.get(case["name"])))
@@ -176,7 +181,7 @@ def control(cases, options):
         else:
             case["errors"] = ["REVISIT"]
         (portion, arrays), = parts([case], golden, damage)
-        text, _, _, _ = run_machine(case["program"], portion, arrays, options.platform, "control", options.extra)
+        text, _, _, _ = run_machine(portion, arrays, "control", options)
         wrong = list(judge(case, about, blocks(text).get(name)))
         good = len(wrong) == 1 and re.search(wanted, wrong[0])
         failed += not good
@@ -197,13 +202,14 @@ def main():
     if options.control:
         return control(cases, options)
     failed, ran = 0, 0
-    for program in sorted({case["program"] for case in cases.values()}):
-        chosen = [c for c in cases.values() if c["program"] == program and
+    platform = " ".join([options.platform, *(e.removeprefix("--") for e in options.extra)])
+    for program, elf in sorted({(case["program"], elf_of(case)) for case in cases.values()}):
+        chosen = [c for c in cases.values() if c["program"] == program and elf_of(c) == elf and
                   (not options.words or any(word in c["name"] for word in options.words)) and
                   (options.waiting or "waits" not in c)]
         for case, wrong, text in run_program(program, chosen, options) if chosen else ():
             ran += 1
-            name = f"conformance {options.platform}: {case['name']}"
+            name = f"conformance {platform}: {case['name']}"
             if wrong:
                 failed += 1
                 print(f"FAIL {name}: {wrong[0]}")

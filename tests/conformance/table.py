@@ -91,9 +91,9 @@ def problems(features, cases):
             yield f"feature {f['id']} has neither a case nor a reason why not"
     for case in cases.values():
         name, program = case["name"], case["program"]
-        source = suite.HERE / "programs" / f"{program}.c"
+        source = suite.HERE / "programs" / f"{case.get('elf', program)}.c"
         if not source.exists() or not re.search(rf"\bCASE\({name}\)", source.read_text()):
-            yield f"case {name} is not in programs/{program}.c"
+            yield f"case {name} is not in programs/{source.name}"
         twin = suite.HERE / "twins" / f"{program}.py"
         if case.get("oracle") and (not twin.exists() or not re.search(rf"^def {name}\(t\)", twin.read_text(), re.M)):
             yield f"case {name} has no twin in twins/{program}.py"

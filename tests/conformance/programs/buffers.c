@@ -2,15 +2,31 @@
 /* Buffering and revisiting: how many copies, which block, what is refused. Twins: twins/buffers.py. */
 #include "case.h"
 
-static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
 
-static void rows_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = 0; }
-static void ij_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[1]; }
-static void ik_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[2]; }
-static void kj_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[2], b[1].start = g->id[1]; }
-static void zero_j_map(const pl_grid *g, pl_index *b) { b[0].start = 0, b[1].start = g->id[1]; }
-static void second_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[1], b[1].start = 0; }
-static void origin_map(const pl_grid *g, pl_index *b) { (void)g, b[0].start = b[1].start = 0; }
+static void rows_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = 0;
+}
+static void ij_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = g->id[1];
+}
+static void ik_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = g->id[2];
+}
+static void kj_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[2], b[1].start = g->id[1];
+}
+static void zero_j_map(const pl_grid *g, pl_index *b) {
+  b[0].start = 0, b[1].start = g->id[1];
+}
+static void second_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[1], b[1].start = 0;
+}
+static void origin_map(const pl_grid *g, pl_index *b) {
+  (void)g, b[0].start = b[1].start = 0;
+}
 static void table_map(const pl_grid *g, pl_index *b) {
   b[0].start = pl_get(pl_prefetch(0), g->id[0]), b[1].start = 0;
 }
@@ -114,7 +130,9 @@ static void buffer_short(void) {
   }
 }
 
-static void double_body(void) { pl_add(pl_output(0), pl_input(0), pl_input(0)); }
+static void double_body(void) {
+  pl_add(pl_output(0), pl_input(0), pl_input(0));
+}
 
 static void buffer_constant(void) {
   const pl_array x = case_input("x"), o = case_output("o", NULL);
@@ -147,7 +165,9 @@ static void buffer_output_runs(void) {
   case_call(&kernel, PL_ARGS(table, x), PL_RESULTS(o));
 }
 
-static void half_body(void) { pl_copy(pl_at(pl_output(0), PL_DS(0, 4)), pl_at(pl_input(0), PL_DS(0, 4))); }
+static void half_body(void) {
+  pl_copy(pl_at(pl_output(0), PL_DS(0, 4)), pl_at(pl_input(0), PL_DS(0, 4)));
+}
 
 static void half(const char *in, const char *out) {
   const pl_array x = case_input(in), o = case_output(out, NULL);
@@ -159,7 +179,9 @@ static void half(const char *in, const char *out) {
   case_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
 }
 
-static void buffer_partial_write(void) { half("x", "o"); }
+static void buffer_partial_write(void) {
+  half("x", "o");
+}
 
 static void buffer_poison(void) {
   const unsigned before = pl_debug_get();
@@ -192,8 +214,12 @@ static void two_body(void) {
   pl_copy(pl_output(0), pl_input(0));
   pl_copy(pl_output(1), pl_input(0));
 }
-static void legal_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[1] / 2; }
-static void illegal_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[1] / 2, b[1].start = g->id[0] % 2; }
+static void legal_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = g->id[1] / 2;
+}
+static void illegal_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[1] / 2, b[1].start = g->id[0] % 2;
+}
 
 static void buffer_revisit_error(void) {
   const pl_array x = case_input("x");
@@ -211,8 +237,12 @@ static void buffer_revisit_error(void) {
   case_done(pl_free(&o));
 }
 
-static void increment_body(void) { pl_add(pl_output(0), pl_output(0), pl_input(0)); }
-static void fourth_map(const pl_grid *g, pl_index *b) { b[0].start = 4 * g->id[0] + g->id[1], b[1].start = 0; }
+static void increment_body(void) {
+  pl_add(pl_output(0), pl_output(0), pl_input(0));
+}
+static void fourth_map(const pl_grid *g, pl_index *b) {
+  b[0].start = 4 * g->id[0] + g->id[1], b[1].start = 0;
+}
 
 static void buffer_inout(void) {
   const pl_array x = case_input("x"), o = case_output("o", "z");
@@ -280,7 +310,8 @@ static uint32_t number(uint32_t n) {
 
 static void random_pipeline(pl_array x, pl_array o, int32_t *row) {
   const int32_t steps = 1 + (int32_t)number(8);
-  const uint8_t n_in = (uint8_t)(1 + number(4)), n_out = (uint8_t)(1 + number(2)), lookahead = (uint8_t)number(2);
+  const uint8_t n_in = (uint8_t)(1 + number(4)), n_out = (uint8_t)(1 + number(2)),
+                lookahead = (uint8_t)number(2);
   int32_t blocks[8], outs[8], out = 0;
   pl_array tables[2];
 
@@ -323,11 +354,23 @@ static void buffer_random(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(buffer_copy),          CASE(buffer_matmul),       CASE(buffer_gather),
-    CASE(buffer_single_output), CASE(buffer_three_outputs), CASE(buffer_short),
-    CASE(buffer_constant),      CASE(buffer_constant_one), CASE(buffer_output_runs),
-    CASE(buffer_partial_write), CASE(buffer_revisit_any),  CASE(buffer_revisit_error),
-    CASE(buffer_inout),         CASE(buffer_inout_every_step), CASE(buffer_inout_back),
-    CASE(buffer_random),        CASE(buffer_poison),       CASE(buffer_lookahead_one),
+    CASE(buffer_copy),
+    CASE(buffer_matmul),
+    CASE(buffer_gather),
+    CASE(buffer_single_output),
+    CASE(buffer_three_outputs),
+    CASE(buffer_short),
+    CASE(buffer_constant),
+    CASE(buffer_constant_one),
+    CASE(buffer_output_runs),
+    CASE(buffer_partial_write),
+    CASE(buffer_revisit_any),
+    CASE(buffer_revisit_error),
+    CASE(buffer_inout),
+    CASE(buffer_inout_every_step),
+    CASE(buffer_inout_back),
+    CASE(buffer_random),
+    CASE(buffer_poison),
+    CASE(buffer_lookahead_one),
     CASE_END,
 };

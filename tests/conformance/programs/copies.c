@@ -4,11 +4,8 @@
 
 /* A kernel over whole arrays in HBM. */
 #define KERNEL(name_, body_, ...)                                                                            \
-  ((pl_kernel){.name = (name_),                                                                              \
-               .body = (body_),                                                                              \
-               .in = {PL_IN_HBM},                                                                            \
-               .out = {PL_IN_HBM},                                                                           \
-               .scratch = {__VA_ARGS__}})
+  ((pl_kernel){                                                                                              \
+      .name = (name_), .body = (body_), .in = {PL_IN_HBM}, .out = {PL_IN_HBM}, .scratch = {__VA_ARGS__}})
 
 #define BLOCK     PL_VMEM(PL_INT32, 8, 128)
 #define BLOCKS(n) PL_VMEM(PL_INT32, (n), 8, 128)
@@ -38,7 +35,9 @@ static void spaces_body(void) {
   move(AT(v, 2, 4), AT(o, 16, 4), sem);
   move(AT(x, 28, 4), AT(o, 20, 4), sem);
 }
-static void copy_spaces(void) { run(KERNEL("spaces", spaces_body, BLOCK, BLOCK, ONE_SEM)); }
+static void copy_spaces(void) {
+  run(KERNEL("spaces", spaces_body, BLOCK, BLOCK, ONE_SEM));
+}
 
 static void smem_body(void) {
   pl_ref s = pl_scratch(0), sem = pl_scratch(1);
@@ -47,7 +46,9 @@ static void smem_body(void) {
   pl_put(s, 17, 0);
   move(s, pl_output(0), sem);
 }
-static void copy_smem(void) { run(KERNEL("smem", smem_body, PL_SMEM(PL_INT32, 16), ONE_SEM)); }
+static void copy_smem(void) {
+  run(KERNEL("smem", smem_body, PL_SMEM(PL_INT32, 16), ONE_SEM));
+}
 
 static void shared_body(void) {
   pl_copy_handle copies[3];
@@ -57,7 +58,9 @@ static void shared_body(void) {
     pl_wait(&copies[i]);
   pl_sync_copy(pl_scratch(0), pl_output(0));
 }
-static void copy_shared_semaphore(void) { run(KERNEL("shared", shared_body, ROWS(24), ONE_SEM)); }
+static void copy_shared_semaphore(void) {
+  run(KERNEL("shared", shared_body, ROWS(24), ONE_SEM));
+}
 
 static void sum_body(void) {
   pl_ref x = pl_input(0), v = pl_scratch(0), sem = pl_scratch(1);
@@ -67,7 +70,9 @@ static void sum_body(void) {
   pl_wait(&both);
   pl_sync_copy(v, pl_output(0));
 }
-static void copy_wait_for_sum(void) { run(KERNEL("sum", sum_body, ROWS(16), ONE_SEM)); }
+static void copy_wait_for_sum(void) {
+  run(KERNEL("sum", sum_body, ROWS(16), ONE_SEM));
+}
 
 static void priority_body(void) {
   pl_ref x = pl_input(0), v = pl_scratch(0), sem = pl_scratch(1);
@@ -79,7 +84,9 @@ static void priority_body(void) {
   pl_wait(&a);
   pl_sync_copy(v, pl_output(0));
 }
-static void copy_priority(void) { run(KERNEL("priority", priority_body, ROWS(16), PL_SEMAPHORES(2))); }
+static void copy_priority(void) {
+  run(KERNEL("priority", priority_body, ROWS(16), PL_SEMAPHORES(2)));
+}
 
 static void dynamic_body(void) {
   pl_ref sizes = pl_scratch(0), sem = pl_scratch(1);
@@ -150,7 +157,9 @@ static void planes_body(void) {
   move(pl_at(x, PL_INDEX(1), PL_INDEX(0), PL_DS(2, 4), PL_DS(32, 64)),
        pl_at(o, PL_INDEX(3), PL_DS(3, 4), PL_DS(64, 64)), sem);
 }
-static void copy_planes(void) { run(KERNEL("planes", planes_body, BLOCK, ONE_SEM)); }
+static void copy_planes(void) {
+  run(KERNEL("planes", planes_body, BLOCK, ONE_SEM));
+}
 
 static void list_body(void) {
   pl_copy_handle copies[2];
@@ -160,7 +169,8 @@ static void list_body(void) {
   pl_wait_all(copies, 2);
 }
 static void copy_list(void) {
-  const pl_array x = case_input("x"), y = case_input("y"), o = case_output("o", NULL), p = case_output("p", NULL);
+  const pl_array x = case_input("x"), y = case_input("y"), o = case_output("o", NULL),
+                 p = case_output("p", NULL);
   pl_kernel kernel = KERNEL("list", list_body, ONE_SEM);
   kernel.in[1] = kernel.out[1] = PL_IN_HBM;
   case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o, p));
@@ -238,14 +248,26 @@ static void fails(pl_kernel kernel) {
   case_done(pl_free(&o));
 }
 
-static void shapes_body(void) { move(AT(pl_input(0), 0, 8), AT(pl_output(0), 0, 4), pl_scratch(0)); }
-static void copy_shapes_differ(void) { fails(KERNEL("shapes", shapes_body, ONE_SEM)); }
+static void shapes_body(void) {
+  move(AT(pl_input(0), 0, 8), AT(pl_output(0), 0, 4), pl_scratch(0));
+}
+static void copy_shapes_differ(void) {
+  fails(KERNEL("shapes", shapes_body, ONE_SEM));
+}
 
-static void past_end_body(void) { move(AT(pl_input(0), 12, 8), AT(pl_output(0), 0, 8), pl_scratch(0)); }
-static void copy_past_end(void) { fails(KERNEL("past_end", past_end_body, ONE_SEM)); }
+static void past_end_body(void) {
+  move(AT(pl_input(0), 12, 8), AT(pl_output(0), 0, 8), pl_scratch(0));
+}
+static void copy_past_end(void) {
+  fails(KERNEL("past_end", past_end_body, ONE_SEM));
+}
 
-static void left_body(void) { pl_semaphore_signal(pl_scratch(0), 1); }
-static void not_waited_body(void) { pl_async_copy(pl_input(0), pl_scratch(1), pl_scratch(0)); }
+static void left_body(void) {
+  pl_semaphore_signal(pl_scratch(0), 1);
+}
+static void not_waited_body(void) {
+  pl_async_copy(pl_input(0), pl_scratch(1), pl_scratch(0));
+}
 static void semaphore_left_set(void) {
   const pl_array x = case_input("x");
   pl_kernel kernel = KERNEL("left", left_body, ONE_SEM, BLOCK);
@@ -263,14 +285,28 @@ static void deadlock_body(void) {
   pl_semaphore_signal(pl_scratch(0), 1);
   pl_semaphore_wait(pl_scratch(0), 2);
 }
-static void semaphore_deadlock(void) { fails(KERNEL("deadlock", deadlock_body, ONE_SEM)); }
+static void semaphore_deadlock(void) {
+  fails(KERNEL("deadlock", deadlock_body, ONE_SEM));
+}
 
 const struct conformance_case conformance_cases[] = {
-    CASE(copy_spaces),          CASE(copy_smem),          CASE(copy_shared_semaphore),
-    CASE(copy_wait_for_sum),    CASE(copy_priority),      CASE(copy_dynamic),
-    CASE(copy_double_buffer),   CASE(copy_split_steps),   CASE(copy_planes),
-    CASE(copy_list),            CASE(semaphore_arithmetic), CASE(semaphore_read),
-    CASE(semaphore_array),      CASE(core_barrier),       CASE(copy_shapes_differ),
-    CASE(copy_past_end),        CASE(semaphore_left_set), CASE(semaphore_deadlock),
+    CASE(copy_spaces),
+    CASE(copy_smem),
+    CASE(copy_shared_semaphore),
+    CASE(copy_wait_for_sum),
+    CASE(copy_priority),
+    CASE(copy_dynamic),
+    CASE(copy_double_buffer),
+    CASE(copy_split_steps),
+    CASE(copy_planes),
+    CASE(copy_list),
+    CASE(semaphore_arithmetic),
+    CASE(semaphore_read),
+    CASE(semaphore_array),
+    CASE(core_barrier),
+    CASE(copy_shapes_differ),
+    CASE(copy_past_end),
+    CASE(semaphore_left_set),
+    CASE(semaphore_deadlock),
     CASE_END,
 };

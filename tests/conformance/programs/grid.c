@@ -28,9 +28,15 @@ static void numbered(int32_t rows, int32_t columns) {
   case_call(&kernel, (pl_arrays){0}, PL_RESULTS(o));
 }
 
-static void grid_order(void) { numbered(4, 2); }
-static void grid_ragged(void) { numbered(4, 2); }
-static void grid_one_block(void) { numbered(1, 1); }
+static void grid_order(void) {
+  numbered(4, 2);
+}
+static void grid_ragged(void) {
+  numbered(4, 2);
+}
+static void grid_one_block(void) {
+  numbered(1, 1);
+}
 
 static void ignored_body(void) {
   pl_fill(pl_output(0), (uint32_t)(100 * pl_program_id(0) + 10 * pl_program_id(1) + pl_program_id(2)));
@@ -38,14 +44,14 @@ static void ignored_body(void) {
 
 static void grid_ignored_dim(void) {
   const pl_array o = case_output("o", NULL);
-  const pl_kernel kernel = {.name = "ignored",
-                            .body = ignored_body,
-                            .grid = PL_GRID(4, 2, 10),
-                            .out = {PL_BLOCK(ij_map, 8, 128)}};
+  const pl_kernel kernel = {
+      .name = "ignored", .body = ignored_body, .grid = PL_GRID(4, 2, 10), .out = {PL_BLOCK(ij_map, 8, 128)}};
   case_call(&kernel, (pl_arrays){0}, PL_RESULTS(o));
 }
 
-static void double_body(void) { pl_add(pl_output(0), pl_input(0), pl_input(0)); }
+static void double_body(void) {
+  pl_add(pl_output(0), pl_input(0), pl_input(0));
+}
 
 static void grid_empty(void) {
   const pl_array x = case_input("x"), o = case_output("o", NULL);
@@ -71,7 +77,8 @@ static void grid_int(void) {
 }
 
 static void count_body(void) {
-  if (pl_program_id(0) == 0 && (pl_running->grid.rank == 1 || (pl_program_id(1) == 0 && pl_program_id(2) == 0)))
+  if (pl_program_id(0) == 0 &&
+      (pl_running->grid.rank == 1 || (pl_program_id(1) == 0 && pl_program_id(2) == 0)))
     pl_fill(pl_output(0), 0);
   pl_add(pl_output(0), pl_output(0), pl_input(0));
 }
@@ -86,10 +93,16 @@ static void counting(pl_grid_spec grid) {
   case_call(&kernel, PL_ARGS(one), PL_RESULTS(o));
 }
 
-static void grid_dynamic(void) { counting((pl_grid_spec)PL_GRID(PL_DYN(8))); }
-static void grid_dynamic_3d(void) { counting((pl_grid_spec)PL_GRID(PL_DYN(8), PL_DYN(5), PL_DYN(3))); }
+static void grid_dynamic(void) {
+  counting((pl_grid_spec)PL_GRID(PL_DYN(8)));
+}
+static void grid_dynamic_3d(void) {
+  counting((pl_grid_spec)PL_GRID(PL_DYN(8), PL_DYN(5), PL_DYN(3)));
+}
 
-static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
 
 static void grid_dynamic_zero(void) {
   const pl_array x = case_input("x"), o = case_output("o", NULL);
@@ -115,10 +128,8 @@ static void row_major_map(const pl_grid *g, pl_index *b) {
 
 static void grid_num_programs(void) {
   const pl_array o = case_output("o", NULL);
-  const pl_kernel kernel = {.name = "extents",
-                            .body = extents_body,
-                            .grid = PL_GRID(3, 2),
-                            .out = {PL_BLOCK(row_major_map, 1, 4)}};
+  const pl_kernel kernel = {
+      .name = "extents", .body = extents_body, .grid = PL_GRID(3, 2), .out = {PL_BLOCK(row_major_map, 1, 4)}};
   case_call(&kernel, (pl_arrays){0}, PL_RESULTS(o));
 }
 
@@ -168,8 +179,9 @@ static void partition(pl_grid_spec grid, const uint8_t *semantics, int32_t *row)
 }
 
 static void grid_partition(void) {
-  static const pl_grid_spec grids[] = {PL_GRID(8),    PL_GRID(5),    PL_GRID(8, 3), PL_GRID(5, 3),   PL_GRID(2, 7),
-                                       PL_GRID(8, 8), PL_GRID(5, 7), PL_GRID(1, 1), PL_GRID(3, 4, 5)};
+  static const pl_grid_spec grids[] = {PL_GRID(8),    PL_GRID(5),    PL_GRID(8, 3),
+                                       PL_GRID(5, 3), PL_GRID(2, 7), PL_GRID(8, 8),
+                                       PL_GRID(5, 7), PL_GRID(1, 1), PL_GRID(3, 4, 5)};
   static const uint8_t parallel[8] = {PL_PARALLEL, PL_PARALLEL, PL_PARALLEL};
   static const uint8_t arbitrary_first[8] = {PL_ARBITRARY, PL_PARALLEL, PL_PARALLEL};
   const pl_array o = case_output("o", NULL);
@@ -180,8 +192,17 @@ static void grid_partition(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(grid_order),      CASE(grid_ragged),       CASE(grid_one_block),    CASE(grid_ignored_dim),
-    CASE(grid_empty),      CASE(grid_int),          CASE(grid_dynamic),      CASE(grid_dynamic_3d),
-    CASE(grid_dynamic_zero), CASE(grid_num_programs), CASE(grid_6d), CASE(grid_partition),
+    CASE(grid_order),
+    CASE(grid_ragged),
+    CASE(grid_one_block),
+    CASE(grid_ignored_dim),
+    CASE(grid_empty),
+    CASE(grid_int),
+    CASE(grid_dynamic),
+    CASE(grid_dynamic_3d),
+    CASE(grid_dynamic_zero),
+    CASE(grid_num_programs),
+    CASE(grid_6d),
+    CASE(grid_partition),
     CASE_END,
 };

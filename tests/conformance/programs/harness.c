@@ -68,7 +68,8 @@ pl_array case_output(const char *name, const char *initial) {
   pl_array from;
   pl_shape shape = {0}, guard = PL_SHAPE(GUARD_BYTES);
 
-  if (now.outputs == MAX_ARRAYS || !find(name, "", &n->golden) || (initial != NULL && !find(initial, "", &from))) {
+  if (now.outputs == MAX_ARRAYS || !find(name, "", &n->golden) ||
+      (initial != NULL && !find(initial, "", &from))) {
     wrong(name, now.outputs == MAX_ARRAYS ? "too many outputs" : pl_error_message());
     return (pl_array){0};
   }
@@ -146,15 +147,21 @@ static struct tolerance tolerance_of(const char *name) {
 static uint32_t bits_at(const pl_array *a, uint32_t i) {
   const void *p = pl_hbm_pointer(a);
   switch (a->dtype) {
-  case PL_BF16: return (uint32_t)((const uint16_t *)p)[i] << 16;
-  case PL_INT8: return (uint32_t)((const int8_t *)p)[i];
-  case PL_UINT8: return ((const uint8_t *)p)[i];
-  default: return ((const uint32_t *)p)[i];
+  case PL_BF16:
+    return (uint32_t)((const uint16_t *)p)[i] << 16;
+  case PL_INT8:
+    return (uint32_t)((const int8_t *)p)[i];
+  case PL_UINT8:
+    return ((const uint8_t *)p)[i];
+  default:
+    return ((const uint32_t *)p)[i];
   }
 }
 
 /* Floats as integers in the order of their values. */
-static int32_t ordered(uint32_t bits) { return (int32_t)(bits & 0x80000000u ? 0x80000000u - bits : bits); }
+static int32_t ordered(uint32_t bits) {
+  return (int32_t)(bits & 0x80000000u ? 0x80000000u - bits : bits);
+}
 
 static bool same(const pl_array *a, uint32_t got, uint32_t want, const struct tolerance *t) {
   if (got == want)

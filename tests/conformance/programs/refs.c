@@ -11,9 +11,7 @@ static void run(const char *name, void (*body)(void), pl_arrays args, pl_arrays 
 /* ---- products; the result's shape is that of output 0 ---- */
 
 static void product(const char *name, void (*body)(void), pl_dtype dtype, pl_arrays args, pl_array o) {
-  const pl_kernel kernel = {.name = name,
-                            .body = body,
-                            .scratch = {PL_ACC(dtype, o.shape[0], o.shape[1])}};
+  const pl_kernel kernel = {.name = name, .body = body, .scratch = {PL_ACC(dtype, o.shape[0], o.shape[1])}};
   case_call(&kernel, args, PL_RESULTS(o));
 }
 
@@ -21,14 +19,23 @@ static void dot_body(void) {
   pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_OVERWRITE);
   pl_copy(pl_output(0), pl_scratch(0));
 }
-static void dot_of(const char *x_name, const char *y_name, const char *o_name, void (*body)(void), pl_dtype dtype) {
+static void dot_of(const char *x_name, const char *y_name, const char *o_name, void (*body)(void),
+                   pl_dtype dtype) {
   const pl_array x = case_input(x_name), y = case_input(y_name), o = case_output(o_name, NULL);
   product(x_name, body, dtype, PL_ARGS(x, y), o);
 }
-static void dot_bf16(void) { dot_of("x", "y", "o", dot_body, PL_F32); }
-static void dot_int8(void) { dot_of("x", "y", "o", dot_body, PL_INT32); }
-static void dot_real(void) { dot_of("x", "y", "o", dot_body, PL_F32); }
-static void dot_to_bf16(void) { dot_of("x", "y", "o", dot_body, PL_F32); }
+static void dot_bf16(void) {
+  dot_of("x", "y", "o", dot_body, PL_F32);
+}
+static void dot_int8(void) {
+  dot_of("x", "y", "o", dot_body, PL_INT32);
+}
+static void dot_real(void) {
+  dot_of("x", "y", "o", dot_body, PL_F32);
+}
+static void dot_to_bf16(void) {
+  dot_of("x", "y", "o", dot_body, PL_F32);
+}
 
 static void transposed_body(void) {
   pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_OVERWRITE | PL_TRANSPOSED);
@@ -49,36 +56,48 @@ static void dot_accumulate(void) {
   product("accumulate", accumulate_body, PL_F32, PL_ARGS(x, y, z), o);
 }
 
-#define PART(ref_, row_, rows_, column_, columns_) pl_at((ref_), PL_DS((row_), (rows_)), PL_DS((column_), (columns_)))
+#define PART(ref_, row_, rows_, column_, columns_)                                                           \
+  pl_at((ref_), PL_DS((row_), (rows_)), PL_DS((column_), (columns_)))
 
 static void parts_body(void) {
   pl_ref acc = pl_scratch(0);
   pl_fill(acc, 0);
-  pl_dot(PART(acc, 8, 16, 16, 32), PART(pl_input(0), 8, 16, 16, 32), PART(pl_input(1), 16, 32, 0, 32), PL_OVERWRITE);
+  pl_dot(PART(acc, 8, 16, 16, 32), PART(pl_input(0), 8, 16, 16, 32), PART(pl_input(1), 16, 32, 0, 32),
+         PL_OVERWRITE);
   pl_copy(pl_output(0), acc);
 }
-static void dot_parts(void) { dot_of("x", "y", "o", parts_body, PL_F32); }
+static void dot_parts(void) {
+  dot_of("x", "y", "o", parts_body, PL_F32);
+}
 
 static void ragged_body(void) {
   pl_dot(pl_scratch(0), pl_input(0), pl_input(1), pl_program_id(2) == 0 ? PL_OVERWRITE : PL_ACCUMULATE);
   if (pl_program_id(2) == pl_num_programs(2) - 1)
     pl_copy(pl_output(0), pl_scratch(0));
 }
-static void ij_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[1]; }
-static void ik_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0], b[1].start = g->id[2]; }
-static void kj_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[2], b[1].start = g->id[1]; }
+static void ij_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = g->id[1];
+}
+static void ik_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = g->id[2];
+}
+static void kj_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[2], b[1].start = g->id[1];
+}
 
 /* The padding of k is zero in both operands, which is what the twin's masks make of it. */
 static void matmul_ragged(void) {
   static const char *const names[2][3] = {{"x", "y", "o"}, {"a", "b", "p"}};
   for (int i = 0; i < 2; i++) {
-    const pl_array x = case_input(names[i][0]), y = case_input(names[i][1]), o = case_output(names[i][2], NULL);
-    const pl_kernel kernel = {.name = "ragged",
-                              .body = ragged_body,
-                              .grid = PL_GRID(pl_cdiv(o.shape[0], 32), pl_cdiv(o.shape[1], 64), pl_cdiv(x.shape[1], 48)),
-                              .in = {PL_BLOCK(ik_map, 32, 48), PL_BLOCK(kj_map, 48, 64)},
-                              .out = {PL_BLOCK(ij_map, 32, 64)},
-                              .scratch = {i == 0 ? PL_ACC(PL_F32, 32, 64) : PL_ACC(PL_INT32, 32, 64)}};
+    const pl_array x = case_input(names[i][0]), y = case_input(names[i][1]),
+                   o = case_output(names[i][2], NULL);
+    const pl_kernel kernel = {
+        .name = "ragged",
+        .body = ragged_body,
+        .grid = PL_GRID(pl_cdiv(o.shape[0], 32), pl_cdiv(o.shape[1], 64), pl_cdiv(x.shape[1], 48)),
+        .in = {PL_BLOCK(ik_map, 32, 48), PL_BLOCK(kj_map, 48, 64)},
+        .out = {PL_BLOCK(ij_map, 32, 64)},
+        .scratch = {i == 0 ? PL_ACC(PL_F32, 32, 64) : PL_ACC(PL_INT32, 32, 64)}};
     case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
   }
 }
@@ -110,7 +129,9 @@ static void slices_body(void) {
   pl_add(pl_at(o, PL_DS(10, 2)), pl_at(x, PL_DS(3, 2)), pl_at(x, PL_DS(20, 2)));
   pl_copy(PART(o, 16, 4, 32, 32), PART(PART(x, 8, 8, 16, 48), 2, 4, 16, 32));
 }
-static void view_slices(void) { view("slices", slices_body); }
+static void view_slices(void) {
+  view("slices", slices_body);
+}
 
 static void columns_body(void) {
   pl_ref x = pl_input(0), o = pl_output(0);
@@ -118,7 +139,9 @@ static void columns_body(void) {
   pl_copy(pl_at(o, PL_ALL, PL_DS(3, 19)), pl_at(x, PL_ALL, PL_DS(7, 19)));
   pl_copy(PART(o, 4, 2, 33, 1), PART(x, 9, 2, 1, 1));
 }
-static void view_columns(void) { view("columns", columns_body); }
+static void view_columns(void) {
+  view("columns", columns_body);
+}
 
 static void strided_body(void) {
   pl_ref x = pl_input(0), o = pl_output(0);
@@ -126,23 +149,33 @@ static void strided_body(void) {
   pl_copy(pl_at(o, PL_DS(0, 8)), pl_at(x, PL_DS_STRIDED(1, 8, 3)));
   pl_copy(pl_at(o, PL_DS_STRIDED(9, 6, 2)), pl_at(x, PL_DS(0, 6)));
 }
-static void view_strided(void) { view("strided", strided_body); }
+static void view_strided(void) {
+  view("strided", strided_body);
+}
 
 static void index_body(void) {
   pl_ref x = pl_input(0), o = pl_output(0);
   pl_copy(pl_at(o, PL_INDEX(0)), pl_at(x, PL_INDEX(1), PL_INDEX(2)));
   pl_add(pl_at(o, PL_INDEX(1)), pl_at(x, PL_INDEX(0), PL_INDEX(0)), pl_at(x, PL_INDEX(1), PL_INDEX(1)));
 }
-static void view_index(void) { view("index", index_body); }
+static void view_index(void) {
+  view("index", index_body);
+}
 
 static void reshape_body(void) {
   pl_ref part = pl_at(pl_reshape(pl_input(0), PL_SHAPE(4, 6, 32)), PL_INDEX(2));
   pl_add(pl_output(0), part, part);
 }
-static void view_reshape(void) { view("reshape", reshape_body); }
+static void view_reshape(void) {
+  view("reshape", reshape_body);
+}
 
-static void bitcast_body(void) { pl_copy(pl_output(0), pl_bitcast(pl_input(0), PL_INT32)); }
-static void view_bitcast(void) { view("bitcast", bitcast_body); }
+static void bitcast_body(void) {
+  pl_copy(pl_output(0), pl_bitcast(pl_input(0), PL_INT32));
+}
+static void view_bitcast(void) {
+  view("bitcast", bitcast_body);
+}
 
 /* ---- scalars ---- */
 
@@ -168,11 +201,21 @@ static void store_body(void) {
   pl_copy(o, pl_input(0));
   for (int i = 0; i < 3; i++)
     switch (pl_ref_dtype(o)) {
-    case PL_F32: pl_put_float(o, -2.5f, at[i][0], at[i][1]); break;
-    case PL_BF16: pl_put_float(o, 1.5f, at[i][0], at[i][1]); break;
-    case PL_INT32: pl_put(o, -70000, at[i][0], at[i][1]); break;
-    case PL_INT8: pl_put(o, -3, at[i][0], at[i][1]); break;
-    default: pl_put(o, 250, at[i][0], at[i][1]); break;
+    case PL_F32:
+      pl_put_float(o, -2.5f, at[i][0], at[i][1]);
+      break;
+    case PL_BF16:
+      pl_put_float(o, 1.5f, at[i][0], at[i][1]);
+      break;
+    case PL_INT32:
+      pl_put(o, -70000, at[i][0], at[i][1]);
+      break;
+    case PL_INT8:
+      pl_put(o, -3, at[i][0], at[i][1]);
+      break;
+    default:
+      pl_put(o, 250, at[i][0], at[i][1]);
+      break;
     }
 }
 static void scalar_store(void) {
@@ -203,10 +246,8 @@ static void scalar_smem(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(dot_bf16),     CASE(dot_int8),     CASE(dot_transposed), CASE(dot_real),
-    CASE(dot_accumulate), CASE(dot_to_bf16), CASE(dot_parts),     CASE(view_slices),
-    CASE(view_columns), CASE(view_strided), CASE(view_index),     CASE(view_reshape),
-    CASE(view_bitcast), CASE(scalar_vmem),  CASE(scalar_store),   CASE(scalar_smem),
-    CASE(matmul_ragged), CASE(dot_errors),
-    CASE_END,
+    CASE(dot_bf16),    CASE(dot_int8),      CASE(dot_transposed), CASE(dot_real),     CASE(dot_accumulate),
+    CASE(dot_to_bf16), CASE(dot_parts),     CASE(view_slices),    CASE(view_columns), CASE(view_strided),
+    CASE(view_index),  CASE(view_reshape),  CASE(view_bitcast),   CASE(scalar_vmem),  CASE(scalar_store),
+    CASE(scalar_smem), CASE(matmul_ragged), CASE(dot_errors),     CASE_END,
 };

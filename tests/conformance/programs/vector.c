@@ -9,7 +9,9 @@ static void run(const char *name, void (*body)(void), void *user, pl_arrays args
 }
 
 typedef void (*binary)(pl_ref o, pl_ref a, pl_ref b);
-static void binary_body(void) { (*(binary *)pl_user())(pl_output(0), pl_input(0), pl_input(1)); }
+static void binary_body(void) {
+  (*(binary *)pl_user())(pl_output(0), pl_input(0), pl_input(1));
+}
 
 static void elementwise(const char *name, binary op) {
   static const char *const names[][3] = {{"x_f32", "y_f32", "f32"},
@@ -18,16 +20,27 @@ static void elementwise(const char *name, binary op) {
                                          {"x_int8", "y_int8", "int8"},
                                          {"x_uint8", "y_uint8", "uint8"}};
   for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const pl_array x = case_input(names[i][0]), y = case_input(names[i][1]), o = case_output(names[i][2], NULL);
+    const pl_array x = case_input(names[i][0]), y = case_input(names[i][1]),
+                   o = case_output(names[i][2], NULL);
     run(name, binary_body, &op, PL_ARGS(x, y), PL_RESULTS(o));
   }
 }
 
-static void op_add(void) { elementwise("add", pl_add); }
-static void op_sub(void) { elementwise("sub", pl_sub); }
-static void op_mul(void) { elementwise("mul", pl_mul); }
-static void op_max(void) { elementwise("max", pl_max); }
-static void op_min(void) { elementwise("min", pl_min); }
+static void op_add(void) {
+  elementwise("add", pl_add);
+}
+static void op_sub(void) {
+  elementwise("sub", pl_sub);
+}
+static void op_mul(void) {
+  elementwise("mul", pl_mul);
+}
+static void op_max(void) {
+  elementwise("max", pl_max);
+}
+static void op_min(void) {
+  elementwise("min", pl_min);
+}
 
 /* Several results of the same two operands. */
 struct many {
@@ -60,12 +73,15 @@ static void one_for_all_body(void) {
   pl_sub(pl_output(2), pl_input(0), pl_input(3));
 }
 static void op_one_for_all(void) {
-  const pl_array x = case_input("x"), row = case_input("row"), column = case_input("column"), one = case_input("one");
+  const pl_array x = case_input("x"), row = case_input("row"), column = case_input("column"),
+                 one = case_input("one");
   const pl_array o = case_output("o", NULL), p = case_output("p", NULL), q = case_output("q", NULL);
   run("one_for_all", one_for_all_body, NULL, PL_ARGS(x, row, column, one), PL_RESULTS(o, p, q));
 }
 
-static void where_body(void) { pl_where(pl_output(0), pl_input(0), pl_input(1), pl_input(2)); }
+static void where_body(void) {
+  pl_where(pl_output(0), pl_input(0), pl_input(1), pl_input(2));
+}
 static void masked_body(void) {
   pl_copy(pl_output(0), pl_input(2));
   pl_store_masked(pl_output(0), pl_input(1), pl_input(0));
@@ -74,8 +90,12 @@ static void with_mask(const char *name, void (*body)(void)) {
   const pl_array m = case_input("m"), x = case_input("x"), y = case_input("y"), o = case_output("o", NULL);
   run(name, body, NULL, PL_ARGS(m, x, y), PL_RESULTS(o));
 }
-static void op_where(void) { with_mask("where", where_body); }
-static void op_store_masked(void) { with_mask("masked", masked_body); }
+static void op_where(void) {
+  with_mask("where", where_body);
+}
+static void op_store_masked(void) {
+  with_mask("masked", masked_body);
+}
 
 static void bounded_body(void) {
   pl_copy(pl_output(0), pl_input(1));
@@ -115,12 +135,14 @@ static void op_fill(void) {
   run("fill", fill_body, NULL, (pl_arrays){0}, PL_RESULTS(o, p, q));
 }
 
-static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
 static void op_cast(void) {
   static const char *const names[][2] = {
-      {"f32", "f32_bf16"},    {"f32", "f32_int32"},  {"f32", "f32_int8"},    {"int32", "int32_f32"},
-      {"int32", "int32_int8"}, {"int32", "int32_bf16"}, {"bf16", "bf16_f32"}, {"int8", "int8_int32"},
-      {"int8", "int8_f32"},   {"uint8", "uint8_f32"}, {"uint8", "uint8_int32"}};
+      {"f32", "f32_bf16"},     {"f32", "f32_int32"},    {"f32", "f32_int8"},     {"int32", "int32_f32"},
+      {"int32", "int32_int8"}, {"int32", "int32_bf16"}, {"bf16", "bf16_f32"},    {"int8", "int8_int32"},
+      {"int8", "int8_f32"},    {"uint8", "uint8_f32"},  {"uint8", "uint8_int32"}};
   for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
     const pl_array x = case_input(names[i][0]), o = case_output(names[i][1], NULL);
     run("cast", copy_body, NULL, PL_ARGS(x), PL_RESULTS(o));
@@ -148,8 +170,12 @@ static void reductions(void) {
     run("reduce", reduce_body, &op[i], PL_ARGS(x), PL_RESULTS(o, p, q));
   }
 }
-static void op_reduce(void) { reductions(); }
-static void op_reduce_int(void) { reductions(); }
+static void op_reduce(void) {
+  reductions();
+}
+static void op_reduce_int(void) {
+  reductions();
+}
 
 static void real_body(void) {
   pl_reduce_sum(pl_output(0), pl_input(0), PL_OVER_ROWS);
@@ -160,14 +186,22 @@ static void op_reduce_real(void) {
   run("real", real_body, NULL, PL_ARGS(x), PL_RESULTS(o, p));
 }
 
-static void argmax_body(void) { pl_argmax(pl_output(0), pl_input(0)); }
+static void argmax_body(void) {
+  pl_argmax(pl_output(0), pl_input(0));
+}
 static void argmax(void) {
   const pl_array x = case_input("x"), o = case_output("o", NULL);
   run("argmax", argmax_body, NULL, PL_ARGS(x), PL_RESULTS(o));
 }
-static void op_argmax(void) { argmax(); }
-static void op_argmax_special(void) { argmax(); }
-static void op_argmax_zeros(void) { argmax(); }
+static void op_argmax(void) {
+  argmax();
+}
+static void op_argmax_special(void) {
+  argmax();
+}
+static void op_argmax_zeros(void) {
+  argmax();
+}
 
 static void relu_body(void) {
   pl_relu(pl_output(0), pl_input(0), pl_input(1));
@@ -180,10 +214,27 @@ static void op_relu(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(op_add),          CASE(op_sub),     CASE(op_mul),         CASE(op_max),
-    CASE(op_min),          CASE(op_special), CASE(op_one_for_all), CASE(op_compare),
-    CASE(op_where),        CASE(op_store_masked), CASE(op_store_bounded), CASE(op_broadcast),
-    CASE(op_iota),         CASE(op_fill),    CASE(op_cast),        CASE(op_reduce),
-    CASE(op_reduce_int),   CASE(op_reduce_real), CASE(op_argmax),  CASE(op_argmax_special),
-    CASE(op_argmax_zeros), CASE(op_relu),    CASE_END,
+    CASE(op_add),
+    CASE(op_sub),
+    CASE(op_mul),
+    CASE(op_max),
+    CASE(op_min),
+    CASE(op_special),
+    CASE(op_one_for_all),
+    CASE(op_compare),
+    CASE(op_where),
+    CASE(op_store_masked),
+    CASE(op_store_bounded),
+    CASE(op_broadcast),
+    CASE(op_iota),
+    CASE(op_fill),
+    CASE(op_cast),
+    CASE(op_reduce),
+    CASE(op_reduce_int),
+    CASE(op_reduce_real),
+    CASE(op_argmax),
+    CASE(op_argmax_special),
+    CASE(op_argmax_zeros),
+    CASE(op_relu),
+    CASE_END,
 };

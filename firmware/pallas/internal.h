@@ -279,7 +279,7 @@ struct pl_plan {
   /* Operands that move, by what a step does with them; each list goes on in pl_operand.next. */
   struct pl_operand *fetched;  /* inputs with two buffers or more */
   struct pl_operand *written;  /* outputs in HBM */
-  struct pl_operand *followed; /* inputs with one buffer, and operands used in place */
+  struct pl_operand *followed; /* inputs with one buffer, operands used in place, maps that can only say 0 */
   struct pl_operand *ahead;    /* inputs with lookahead */
   struct pl_operand *loaded;   /* outputs that are read, too */
   bool plain;                  /* all of rank 2, BLOCKED, with the same lead, fetched or written */

@@ -114,7 +114,10 @@ static void begin_step(struct pl_context *c, struct pl_plan *plan, uint32_t step
   for (op = plan->loaded; op != NULL; op = op->next)
     pl_loaded_step(c, op, ahead(op), step + op->cursor->lead, step, generation);
   for (op = plan->followed; op != NULL; op = op->next)
-    step_followed(c, op, step, generation);
+    if (op->moves)
+      step_followed(c, op, step, generation);
+    else if (step != 0)
+      pl_check_constant(op, &c->head.grid);
 }
 
 /* The same for a plain plan that still looks ahead, with everything known that can be. */

@@ -62,6 +62,8 @@ bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32
 bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at);
 
 /* ---- prologue.c ---- */
+/* The map of an operand with one block must say so in every step. */
+void pl_check_constant(struct pl_operand *op, const pl_grid *at);
 /* Everything that a call starts from. */
 void pl_reset(struct pl_context *c, struct pl_plan *plan);
 /* Blocks that never change, then steps 0 .. lead-1 of every operand, step by step. */

@@ -138,8 +138,11 @@ static pl_status plan_movement(struct pl_plan *plan) {
       op->load_queue = &c->queue[channel++ % PL_INPUT_QUEUES];
       op->load_tag = PL_TAG(PL_TAG_LOAD, op->number);
     }
-    if (!op->moves)
+    if (!op->moves) {
+      if (op->map != NULL && plan->steps > 1)
+        followed = append(followed, op); /* it can only be wrong, and must be asked to see it */
       continue;
+    }
     uint32_t lead = (op->kind == PL_OPERAND_BLOCKED && op->buffers > 2 ? op->buffers : 2) - 1;
     if (op->lookahead) {
       op->cursor = &plan->cursor[operands - ++own];

@@ -2,12 +2,11 @@
 /* What comes before step 0: a clean start, blocks that never change, and the first look ahead. */
 #include "pipeline.h"
 
-/* The map of an operand with one block must say so. */
-static void check_constant(struct pl_operand *op, const pl_grid *origin) {
-  op->map(origin, op->index);
+void pl_check_constant(struct pl_operand *op, const pl_grid *at) {
+  op->map(at, op->index);
   for (unsigned d = 0; d < op->rank; d++)
     if (op->index[d].start != 0)
-      pl_fail_block_index(op, origin);
+      pl_fail_block_index(op, at);
 }
 
 /* Blocks that never change: fetched once, before everything else. Maps may read the first ones. */
@@ -20,7 +19,7 @@ static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
     if (op->moves)
       continue;
     if (op->map != NULL)
-      check_constant(op, &plan->grid);
+      pl_check_constant(op, &plan->grid);
     if (op->kind == PL_OPERAND_BLOCKED && !op->output)
       fetch(c, op, 0);
     else if (op->kind == PL_OPERAND_BLOCKED && op->inout)

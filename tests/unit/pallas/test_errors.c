@@ -151,6 +151,8 @@ static void test_specs(void) {
   const char *outside = strstr(pl_error_message(), "outside the array");
   check(outside != NULL && strstr(outside + 1, "outside the array") == NULL,
         "errors: the second of two bad maps adds nothing: %s", pl_error_message());
+  suite_fails(simple(identity, identity, 2, 64, 40), PL_ERROR_BLOCK_INDEX,
+              "errors: another block of an array that is one", "step 1", "[1, 0]", "(1)", NULL);
   suite_fails(simple(negative, identity, 2, 16, 40), PL_ERROR_BLOCK_INDEX, "errors: a negative block",
               "[-1, 0]", NULL);
   suite_fails(simple(identity, zigzag, 3, 16, 40), PL_ERROR_REVISIT,

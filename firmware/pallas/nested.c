@@ -228,6 +228,7 @@ void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl
   if (c->status != PL_OK || check_pipeline(pipeline) != PL_OK ||
       take_refs(c, &s, in, out, allocations) != PL_OK)
     return;
+  c->stats.inner = NULL;
   for (uint32_t d = 0; d < pipeline->grid.rank && d < PL_MAX_GRID; d++)
     if (pipeline->grid.extent[d] == PL_DYN_FLAG)
       return;

@@ -162,7 +162,10 @@ static void check_slots(const struct pipeline *p, const struct observed *w) {
 
 static void check_stats(const struct pipeline *p, const struct expected *e) {
   pl_stats stats;
-  pl_get_stats(&stats);
+  if (p->nested)
+    pl_get_pipeline_stats(&stats);
+  else
+    pl_get_stats(&stats);
   if (p->steps != 0 && stats.steps != (uint32_t)p->steps)
     fail("pl_stats: %u steps", (unsigned)stats.steps);
   for (unsigned o = 0; o < operands_of(p); o++) {
@@ -232,8 +235,7 @@ bool compare(const struct pipeline *p, const struct expected *e, bool is_loud) {
   observe(p, &w);
   check_copies(p, e, &w);
   check_slots(p, &w);
-  if (!p->nested)
-    check_stats(p, e);
+  check_stats(p, e);
   check_maps(p, e);
   check_values(p, e);
   check_arrays(p, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  *   test_schedule [library=PATH] [config=NAME] [timing=NAME] [cases=N] [seed=N] [access=N] [stalls=PERCENT]
- *                 [without=lookahead,inout,revisit_any,steered] [break=WHAT]
+ *                 [without=lookahead,inout,revisit_any,steered,nested] [break=WHAT]
  *
  * Runs the pipelines of seeds N, N+1, ... Each is made by its seed alone; a failing one is made smaller as
  * long as it fails, then shown. `seed=S cases=1` runs it again. break= spoils the expectation: count, fetch,
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-struct features features = {true, true, true, true, false};
+struct features features = {true, true, true, true, true};
 const char *spoil;
 
 /* Every fourth pipeline is called again, when its plan is there already. */
@@ -75,8 +75,6 @@ static bool parse(struct arguments *a, const char *arg) {
     features.nested &= strstr(value, "nested") == NULL;
     features.steered &= strstr(value, "steered") == NULL;
     features.revisit_any &= strstr(value, "revisit_any") == NULL;
-  } else if (!strncmp(arg, "with=", 5)) {
-    features.nested |= strstr(value, "nested") != NULL;
   } else if (!strncmp(arg, "break=", 6))
     spoil = value;
   else

@@ -87,15 +87,15 @@ void figure(const std::string &what, double value, double bar, bool at_least, co
   verdict(t, why.empty() && (at_least ? value >= bar : value <= bar), why.empty() ? "bar missed" : why);
 }
 
-void figures() {
-  Bench b(g_seed);
-  randomise(b.mem, b.random);
-  const uint32_t size = std::min<uint32_t>(65536, device().vmem_bytes / 2);
+// What the figures copy.
+uint32_t figure_bytes() { return std::min<uint32_t>(65536, device().vmem_bytes / 2); }
+
+// Start to done without the memory's latency: of the first read word, or of the write response.
+double latency(const Command &c) { return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0; }
+
+void figure_rates(Bench &b) {
+  const uint32_t size = figure_bytes();
   const double ideal = size / 16.0;
-  // Start to done without the memory's latency: of the first read word, or of the write response.
-  auto latency = [](const Command &c) {
-    return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0;
-  };
   auto rate = [&](const std::string &what, const std::vector<std::pair<unsigned, Command>> &commands,
                   double beats, double bar) {
     std::string why;
@@ -120,73 +120,85 @@ void figures() {
   rate("VMEM to VMEM, a column of 4 bytes, rows a cycle", {{2, column}}, 1024, 95);
   rate("HBM to HBM, one row", {{2, copy(kHbm, 0, kHbm, 65536, 65536)}}, 4096, 92);
   rate("VMEM to VMEM, one row", {{2, copy(kVmem, 0, kVmem, size, size)}}, ideal, 97);
-  {
+}
+
+void figure_both_ways(Bench &b) {
+  const uint32_t size = figure_bytes();
+  std::string why;
+  timed(b,
+        {{0, copy(kHbm, 0, kVmem, 0, 256, uint16_t(size / 256))},
+         {3, copy(kVmem, size, kHbm, 131072, 256, uint16_t(size / 256))}},
+        why);
+  double worst = 100;
+  for (const auto &d : b.finished)
+    worst = std::min(worst, 100 * (size / 16.0) / (double(d.end - d.start) - latency(d.command)));
+  figure("HBM to VMEM and VMEM to HBM at once, % of 16 B a cycle for the slower", worst, 95, true, why);
+}
+
+void figure_latencies(Bench &b) {
+  std::string why;
+  const Span s = timed(b, {{1, copy(kHbm, 256, kVmem, 512, 64)}}, why);
+  figure("64 bytes HBM to VMEM, cycles beside latency and data", double(s.cycles()) - 104, 15, false, why);
+  const Span t = timed(b, {{1, copy(kVmem, 256, kHbm, 512, 64)}}, why);
+  figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false, why);
+  const Span u = timed(b, {{1, copy(kVmem, 256, kVmem, 4096, 32)}}, why);
+  figure("32 bytes VMEM to VMEM, cycles", double(u.cycles()), 20, false, why);
+  Command row = copy(kHbm, 0, kVmem, 0, 64);
+  const uint32_t n = 8;
+  row.count = {{2, 2, 2}};
+  row.src_stride = row.dst_stride = {{64, 128, 256}};
+  const Span v = timed(b, {{1, row}}, why);
+  figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n, 20,
+         false, why);
+}
+
+// Queued commands of one channel, of two and of four.
+void figure_gaps(Bench &b) {
+  auto gap = [&](const std::string &what, const std::vector<std::pair<unsigned, Command>> &commands,
+                 double beats, double bar) {
     std::string why;
-    const Span s = timed(b,
-                         {{0, copy(kHbm, 0, kVmem, 0, 256, uint16_t(size / 256))},
-                          {3, copy(kVmem, size, kHbm, 131072, 256, uint16_t(size / 256))}},
-                         why);
-    double worst = 100;
-    for (const auto &d : b.finished) {
-      worst = std::min(worst, 100 * ideal / (double(d.end - d.start) - latency(d.command)));
-    }
-    (void)s;
-    figure("HBM to VMEM and VMEM to HBM at once, % of 16 B a cycle for the slower", worst, 95, true, why);
+    const Span s = timed(b, commands, why);
+    figure(what + ", cycles lost", double(s.cycles()) - 100 - beats, bar, false, why);
+  };
+  std::vector<std::pair<unsigned, Command>> one, two, four;
+  for (uint32_t i = 0; i < 16; ++i) {
+    one.push_back({1, copy(kHbm, i * 2048, kVmem, i * 2048, 256, 8)});
+    two.push_back({i % 2, copy(kHbm, i * 2048, kVmem, i * 2048, 256, 8)});
+    four.push_back({i % 4, copy(kHbm, i * 1024, kVmem, i * 1024, 256, 4)});
   }
-  {
-    std::string why;
-    const Span s = timed(b, {{1, copy(kHbm, 256, kVmem, 512, 64)}}, why);
-    figure("64 bytes HBM to VMEM, cycles beside latency and data", double(s.cycles()) - 104, 15, false, why);
-    const Span t = timed(b, {{1, copy(kVmem, 256, kHbm, 512, 64)}}, why);
-    figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false,
-           why);
-    const Span u = timed(b, {{1, copy(kVmem, 256, kVmem, 4096, 32)}}, why);
-    figure("32 bytes VMEM to VMEM, cycles", double(u.cycles()), 20, false, why);
-    Command row = copy(kHbm, 0, kVmem, 0, 64);
-    const uint32_t n = 8;
-    row.count = {{2, 2, 2}};
-    row.src_stride = row.dst_stride = {{64, 128, 256}};
-    const Span v = timed(b, {{1, row}}, why);
-    figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n,
-           20, false, why);
-  }
-  {
-    // Queued commands of one channel, of two channels, and of different directions on one.
-    auto gap = [&](const std::string &what, const std::vector<std::pair<unsigned, Command>> &commands,
-                   double beats, double bar) {
-      std::string why;
-      const Span s = timed(b, commands, why);
-      figure(what + ", cycles lost", double(s.cycles()) - 100 - beats, bar, false, why);
-    };
-    std::vector<std::pair<unsigned, Command>> one, two, four;
-    for (uint32_t i = 0; i < 16; ++i) {
-      one.push_back({1, copy(kHbm, i * 2048, kVmem, i * 2048, 256, 8)});
-      two.push_back({i % 2, copy(kHbm, i * 2048, kVmem, i * 2048, 256, 8)});
-      four.push_back({i % 4, copy(kHbm, i * 1024, kVmem, i * 1024, 256, 4)});
-    }
-    gap("16 commands of 2 KiB, one channel", one, 16 * 128, 15);
-    gap("16 commands of 2 KiB, two channels", two, 16 * 128, 15);
-    gap("16 commands of 1 KiB, four channels", four, 16 * 64, 15);
-  }
-  // Arbitration: the important channel first, equal ones get equal shares.
-  {
-    std::string why;
-    Command fast = copy(kHbm, 0, kVmem, 0, 256, 32), slow = copy(kHbm, 16384, kVmem, 16384, 256, 32);
-    fast.prio = 3;
-    timed(b, {{0, slow}, {1, fast}}, why);
-    uint64_t end[2] = {0, 0};
-    for (const auto &d : b.finished)
-      end[d.channel] = d.end - d.start;
-    figure("8 KiB of priority 3 beside 8 KiB of priority 0, cycles of the first", double(end[1]),
-           100 + 512 + 128 + 15, false, why);
-    fast.prio = 0;
-    timed(b, {{0, slow}, {1, fast}}, why);
-    for (const auto &d : b.finished)
-      end[d.channel] = d.end;
-    // The first one's bursts fill the return buffer before the other one's check is through.
-    figure("equal channels end apart, cycles", double(end[1] > end[0] ? end[1] - end[0] : end[0] - end[1]),
-           128, false, why);
-  }
+  gap("16 commands of 2 KiB, one channel", one, 16 * 128, 15);
+  gap("16 commands of 2 KiB, two channels", two, 16 * 128, 15);
+  gap("16 commands of 1 KiB, four channels", four, 16 * 64, 15);
+}
+
+// Arbitration: the important channel first, equal ones get equal shares.
+void figure_priority(Bench &b) {
+  std::string why;
+  Command fast = copy(kHbm, 0, kVmem, 0, 256, 32), slow = copy(kHbm, 16384, kVmem, 16384, 256, 32);
+  fast.prio = 3;
+  timed(b, {{0, slow}, {1, fast}}, why);
+  uint64_t end[2] = {0, 0};
+  for (const auto &d : b.finished)
+    end[d.channel] = d.end - d.start;
+  figure("8 KiB of priority 3 beside 8 KiB of priority 0, cycles of the first", double(end[1]),
+         100 + 512 + 128 + 15, false, why);
+  fast.prio = 0;
+  timed(b, {{0, slow}, {1, fast}}, why);
+  for (const auto &d : b.finished)
+    end[d.channel] = d.end;
+  // The first one's bursts fill the return buffer before the other one's check is through.
+  figure("equal channels end apart, cycles", double(end[1] > end[0] ? end[1] - end[0] : end[0] - end[1]), 128,
+         false, why);
+}
+
+void figures() {
+  Bench b(g_seed);
+  randomise(b.mem, b.random);
+  figure_rates(b);
+  figure_both_ways(b);
+  figure_latencies(b);
+  figure_gaps(b);
+  figure_priority(b);
 }
 
 // ---- Random commands on all channels.
@@ -301,41 +313,39 @@ std::string one_by_one(Bench &b, const std::vector<Command> &commands, unsigned 
   return "";
 }
 
-void directed() {
-  const uint32_t vmem = device().vmem_bytes, smem = device().smem_bytes, hbm = device().hbm_bytes;
-  Bench b(g_seed);
-  randomise(b.mem, b.random);
-  std::vector<Command> list;
-  // The job of iDMA issue 115 (a deadlock there), as it is and between the other spaces.
-  Command idma = copy(kHbm, 0x6e76a, kHbm, 0x1f9c03, 1958);
-  {
-    Memories want = b.mem;
-    for (uint32_t i = 0; i < 1958; ++i)
-      b.mem.at(kHbm, 0x6e76a + i) = want.at(kHbm, 0x6e76a + i) = uint8_t(b.random.next());
-    execute(idma, want);
-    b.push(0, idma);
-    const bool ok =
-        b.run() && !std::memcmp(want.block(kHbm, 0x1f9000, 8192), b.mem.block(kHbm, 0x1f9000, 8192), 8192);
-    verdict("iDMA issue 115: 1958 bytes from 0x6e76a to 0x1f9c03", ok, b.why() + " bytes differ");
-  }
-  list = {copy(kHbm, 0x676a, kVmem, 0x1c03, 1958), copy(kVmem, 0x76a, kHbm, 0x9c03, 1958),
+// The job of iDMA issue 115 (a deadlock there), as it is and between the other spaces.
+void directed_idma(Bench &b) {
+  const Command idma = copy(kHbm, 0x6e76a, kHbm, 0x1f9c03, 1958);
+  Memories want = b.mem;
+  for (uint32_t i = 0; i < 1958; ++i)
+    b.mem.at(kHbm, 0x6e76a + i) = want.at(kHbm, 0x6e76a + i) = uint8_t(b.random.next());
+  execute(idma, want);
+  b.push(0, idma);
+  const bool ok =
+      b.run() && !std::memcmp(want.block(kHbm, 0x1f9000, 8192), b.mem.block(kHbm, 0x1f9000, 8192), 8192);
+  verdict("iDMA issue 115: 1958 bytes from 0x6e76a to 0x1f9c03", ok, b.why() + " bytes differ");
+  const std::vector<Command> list = {
+      copy(kHbm, 0x676a, kVmem, 0x1c03, 1958), copy(kVmem, 0x76a, kHbm, 0x9c03, 1958),
           copy(kVmem, 0x76a, kVmem, 0x1c03, 1958), copy(kSmem, 0x16a, kHbm, 0x9c03, 1958)};
-  std::string why = one_by_one(b, list, 1);
+  const std::string why = one_by_one(b, list, 1);
   verdict("the same job between other spaces", why.empty(), why);
+}
 
-  // Nothing to do.
-  list.clear();
+void directed_empty(Bench &b) {
+  std::vector<Command> list;
   for (unsigned k = 0; k < 4; ++k) {
     Command c = copy(kHbm, 0xffffffff, kVmem, 0xfffffff0, k == 0 ? 0 : 64);
     if (k > 0)
       c.count[k - 1] = 0;
     list.push_back(c);
   }
-  why = one_by_one(b, list, 2);
+  const std::string why = one_by_one(b, list, 2);
   verdict("length 0 and counts of 0 complete", why.empty(), why);
+}
 
-  // Ranges at their edges.
-  list.clear();
+// Ranges at their edges.
+void add_ranges(std::vector<Command> &list) {
+  const uint32_t vmem = device().vmem_bytes, smem = device().smem_bytes, hbm = device().hbm_bytes;
   const uint32_t sizes[3] = {hbm, vmem, smem};
   for (unsigned s = 0; s < 3; ++s) {
     for (int over = -1; over <= 1; ++over) {
@@ -358,8 +368,11 @@ void directed() {
   list.push_back(wrap);
   wrap = copy(kHbm, 0xffffffff, kVmem, 0, 0xffffffff);
   list.push_back(wrap);
-  // Fill: a source outside matters only where it is read.
-  Command fill = copy(kHbm, hbm - 64, kVmem, 0x800, 96, 4);
+}
+
+// Fill: a source outside matters only where it is read.
+void add_fills(std::vector<Command> &list) {
+  Command fill = copy(kHbm, device().hbm_bytes - 64, kVmem, 0x800, 96, 4);
   fill.fill = 1;
   fill.pattern = 0x04030201;
   fill.valid_row = 64;
@@ -389,12 +402,12 @@ void directed() {
       list.push_back(c);
     }
   }
-  why = one_by_one(b, list, 3);
-  verdict("ranges and fill at their edges", why.empty(), why);
+}
 
-  // Random fields: verdict of the checks only.
+// Random fields: verdict of the checks only.
+void directed_faults(Bench &b) {
   unsigned faults = 0;
-  why.clear();
+  std::string why;
   for (unsigned i = 0; i < 3000 && why.empty(); ++i) {
     Chunks chunks(b.random);
     const Command c = random_fault(b.random, chunks, 0);
@@ -415,6 +428,19 @@ void directed() {
   }
   verdict("start checks of " + std::to_string(faults) + " faulty commands", why.empty() && faults > 1000,
           why);
+}
+
+void directed() {
+  Bench b(g_seed);
+  randomise(b.mem, b.random);
+  directed_idma(b);
+  directed_empty(b);
+  std::vector<Command> list;
+  add_ranges(list);
+  add_fills(list);
+  const std::string why = one_by_one(b, list, 3);
+  verdict("ranges and fill at their edges", why.empty(), why);
+  directed_faults(b);
 }
 
 // ---- Lengths and offsets around 4 KiB.

@@ -185,9 +185,12 @@ static void test_ctrl(void) {
   expect("ctrl: mark", true);
 }
 
-static void test_queue(void) {
+static const uintptr_t dma_base = BASE + 0x2000 + 0x200, mxu_base = BASE + 0x2000 + 0x800,
+                       vpu_base = BASE + 0x2000 + 0xa00;
+
+static void test_queue_head(void) {
+  const uintptr_t d = dma_base;
   tpu_queue_handle dma, mxu, vpu;
-  const uintptr_t d = BASE + 0x2000 + 0x200, m = BASE + 0x2000 + 0x800, v = BASE + 0x2000 + 0xa00;
 
   check(tpu_queue_init(&dma, BASE, 1) == HAL_OK && tpu_queue_init(&mxu, BASE, TPU_QUEUE_MXU) == HAL_OK &&
             tpu_queue_init(&vpu, BASE, TPU_QUEUE_VPU) == HAL_OK &&
@@ -212,6 +215,20 @@ static void test_queue(void) {
   bad.wait[0].semaphore = 64;
   expect("queue: refuses a semaphore that cannot be", tpu_queue_command(&dma, &bad) == HAL_BAD_ARGUMENT);
 
+  uint32_t slots = 0;
+  mock_write(d + 0x48, 7);
+  mock_write(d, 0xabcd);
+  mock_read(d, 5);
+  tpu_queue_put(dma.base, TPU_DMA_MODE, 7);
+  tpu_queue_go(dma.base, 0xabcd);
+  expect("queue: one word, GO, free slots", tpu_queue_free(&dma, &slots) == HAL_OK && slots == 5);
+}
+
+static void test_queue_dma(void) {
+  const uintptr_t d = dma_base;
+  tpu_queue_handle dma, mxu;
+  (void)!tpu_queue_init(&dma, BASE, 1);
+  (void)!tpu_queue_init(&mxu, BASE, TPU_QUEUE_MXU);
   const tpu_dma copy = {.src = 1,
                         .dst = 2,
                         .src_space = 0,
@@ -235,7 +252,13 @@ static void test_queue(void) {
     mock_write(d + 0x40 + 4 * i, copy_words[i]);
   expect("queue: DMA words",
          tpu_queue_dma(&dma, &copy) == HAL_OK && tpu_queue_dma(&mxu, &copy) == HAL_BAD_ARGUMENT);
+}
 
+static void test_queue_mxu(void) {
+  const uintptr_t m = mxu_base;
+  tpu_queue_handle dma, mxu;
+  (void)!tpu_queue_init(&dma, BASE, 1);
+  (void)!tpu_queue_init(&mxu, BASE, TPU_QUEUE_MXU);
   const tpu_mxu dot = {.a = 1,
                        .b = 2,
                        .c = 3,
@@ -252,7 +275,12 @@ static void test_queue(void) {
   mock_write(m + 0x64, 5);
   expect("queue: MXU words",
          tpu_queue_mxu(&mxu, &dot) == HAL_OK && tpu_queue_mxu(&dma, &dot) == HAL_BAD_ARGUMENT);
+}
 
+static void test_queue_vpu(void) {
+  const uintptr_t v = vpu_base;
+  tpu_queue_handle mxu, vpu;
+  (void)!tpu_queue_init(&mxu, BASE, TPU_QUEUE_MXU);
   tpu_vpu run = {.entry = 1,
                  .loop = {2, 3, 4},
                  .row_level = 1,
@@ -280,14 +308,6 @@ static void test_queue(void) {
   (void)!tpu_queue_init(&vpu, BASE, TPU_QUEUE_VPU);
   expect("queue: VPU words",
          tpu_queue_vpu(&vpu, &run) == HAL_OK && tpu_queue_vpu(&mxu, &run) == HAL_BAD_ARGUMENT);
-
-  uint32_t slots = 0;
-  mock_write(d + 0x48, 7);
-  mock_write(d, 0xabcd);
-  mock_read(d, 5);
-  tpu_queue_put(dma.base, TPU_DMA_MODE, 7);
-  tpu_queue_go(dma.base, 0xabcd);
-  expect("queue: one word, GO, free slots", tpu_queue_free(&dma, &slots) == HAL_OK && slots == 5);
 }
 
 static void test_sem(void) {
@@ -377,7 +397,10 @@ int main(void) {
   test_finisher();
   test_mtime();
   test_ctrl();
-  test_queue();
+  test_queue_head();
+  test_queue_dma();
+  test_queue_mxu();
+  test_queue_vpu();
   test_sem();
   test_counters();
   return check_result("hal");

@@ -319,28 +319,9 @@ static uint32_t shift_right(uint32_t a, uint32_t n, bool sign) {
   return a >> n | high;
 }
 
-/* False for an operation that does not exist. */
-static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l, uint32_t *d) {
-  uint32_t a = source_a(r, i, s, l), b = source_b(r, i, s, l), c = source_c(r, i, s, l);
+/* False for an operation that is no arithmetic of f32. */
+static bool element_float(uint64_t i, uint32_t a, uint32_t b, uint32_t c, uint32_t *d) {
   switch (INSTRUCTION_FIELD(OP)) {
-  case TPU_VOP_CONST:
-    *d = (uint32_t)(i >> 32);
-    return true;
-  case TPU_VOP_MOV:
-    *d = a;
-    return true;
-  case TPU_VOP_IOTA_LANE:
-    *d = column_number(r, i, l);
-    return true;
-  case TPU_VOP_IOTA_SUB:
-    *d = row_number(r, i, s);
-    return true;
-  case TPU_VOP_SELM:
-    *d = in_mask(r, i, s, l) ? a : b;
-    return true;
-  case TPU_VOP_SEL:
-    *d = c != 0 ? a : b;
-    return true;
   case TPU_VOP_FADD:
     *d = num_ref_add(a, b);
     return true;
@@ -371,6 +352,26 @@ static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l,
   case TPU_VOP_FLE:
     *d = truth(num_ref_le(a, b));
     return true;
+  case TPU_VOP_I2F:
+    *d = num_ref_from_i32_rne((int32_t)a);
+    return true;
+  case TPU_VOP_F2I_RNE:
+    *d = (uint32_t)num_ref_to_i32_rne(a);
+    return true;
+  case TPU_VOP_F2I_RTZ:
+    *d = (uint32_t)num_ref_to_i32_rtz(a);
+    return true;
+  case TPU_VOP_F2BF:
+    *d = num_ref_from_bf16(num_ref_to_bf16_rne(a));
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* False for an operation that is no arithmetic of int32. */
+static bool element_integer(uint64_t i, uint32_t a, uint32_t b, uint32_t *d) {
+  switch (INSTRUCTION_FIELD(OP)) {
   case TPU_VOP_IADD:
     *d = a + b;
     return true;
@@ -419,20 +420,35 @@ static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l,
   case TPU_VOP_SAR:
     *d = shift_right(a, b % 32, true);
     return true;
-  case TPU_VOP_I2F:
-    *d = num_ref_from_i32_rne((int32_t)a);
-    return true;
-  case TPU_VOP_F2I_RNE:
-    *d = (uint32_t)num_ref_to_i32_rne(a);
-    return true;
-  case TPU_VOP_F2I_RTZ:
-    *d = (uint32_t)num_ref_to_i32_rtz(a);
-    return true;
-  case TPU_VOP_F2BF:
-    *d = num_ref_from_bf16(num_ref_to_bf16_rne(a));
-    return true;
   default:
     return false;
+  }
+}
+
+/* False for an operation that does not exist. */
+static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l, uint32_t *d) {
+  uint32_t a = source_a(r, i, s, l), b = source_b(r, i, s, l), c = source_c(r, i, s, l);
+  switch (INSTRUCTION_FIELD(OP)) {
+  case TPU_VOP_CONST:
+    *d = (uint32_t)(i >> 32);
+    return true;
+  case TPU_VOP_MOV:
+    *d = a;
+    return true;
+  case TPU_VOP_IOTA_LANE:
+    *d = column_number(r, i, l);
+    return true;
+  case TPU_VOP_IOTA_SUB:
+    *d = row_number(r, i, s);
+    return true;
+  case TPU_VOP_SELM:
+    *d = in_mask(r, i, s, l) ? a : b;
+    return true;
+  case TPU_VOP_SEL:
+    *d = c != 0 ? a : b;
+    return true;
+  default:
+    return element_float(i, a, b, c, d) || element_integer(i, a, b, d);
   }
 }
 

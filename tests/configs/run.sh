@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# One firmware ELF on another configuration: functional model against RTL by random streams, then the
-# apps on both models. Prints PASS and FAIL lines.
+# One firmware ELF on another configuration: the test program of the model ABI on the RTL (on the functional
+# model test-model-func has it), functional model against RTL by random streams, the hang zoo and the apps
+# on both. Prints PASS and FAIL lines.
 #
 #   run.sh CONFIG DIM
 set -uo pipefail
@@ -20,6 +21,10 @@ verdict() { # name, log, status
 
 log=build/test-logs/configs-$config.txt
 mkdir -p build/test-logs build/data
+build/unit/func/test_func MODEL="$PWD/$library" CONFIG="$config" >"$log" 2>&1
+verdict "$config: the model's test program on the RTL: $(tail -n 1 "$log" | sed 's/.*: //')" "$log" $?
+tests/firmware/run.py --platform func --config "$config" || bad=1
+tests/firmware/run.py --platform rtl --config "$config" || bad=1
 build/fuzz/streams build/lib/libtpu_func.so "$library" --config "$config" --count 300 --seed 5 >"$log" 2>&1
 verdict "$config: 300 random streams, functional model against RTL" "$log" $?
 build/tools/matmul-data 96 80 112 --dim "$dim" -o "build/data/matmul-$config.bin"

@@ -59,6 +59,20 @@ def other_abi(elf, folder):
     return copy
 
 
+def for_config(case, config):
+    """The case with what depends on the configuration put into its patterns."""
+    with open(ROOT / f"hw/config/{config}.toml", "rb") as file:
+        parameters = tomllib.load(file)
+    rows = parameters["acc_rows"]
+    words = {"@DIM@": str(parameters["dim"]), "@ACC_LAST@": hex(rows - 1), "@ACC_END@": hex(rows + 8)}
+
+    def fill(pattern):
+        for word, value in words.items():
+            pattern = pattern.replace(word, value)
+        return pattern
+    return {key: [fill(p) for p in value] if key in ("output", "log", "races") else value for key, value in case.items()}
+
+
 def failures(case, platform, status, text, log):
     """What is wrong with the way a program ended; nothing if it is as it must be."""
     if status != case["status"]:
@@ -83,12 +97,12 @@ def failures(case, platform, status, text, log):
             yield f"noticed after {int(stopped[1]) - int(last[1])} cycles"
 
 
-def run_case(case, platform, folder):
+def run_case(case, platform, config, folder):
     elf = program_path(case["program"])
     if case.get("other_abi"):
         elf = other_abi(elf, folder)
     out = folder / re.sub(r"\W+", "-", case["name"])
-    command = [ROOT / "tools/run/peplos-run", "--platform", platform, "--out", out, "--max-seconds", "20",
+    command = [ROOT / "tools/run/peplos-run", "--platform", platform, "--config", config, "--out", out, "--max-seconds", "20",
                "--progress", "0", elf, "--", *case.get("args", [])]
     # Apart, and then one after the other: the console comes through a file, and lines must not mix.
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -102,19 +116,24 @@ def run_case(case, platform, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--platform", default="func")
+    parser.add_argument("--config", default="sim16")
     parser.add_argument("--table", type=Path, default=ROOT / "tests/firmware/zoo.toml")
     parser.add_argument("words", nargs="*", help="only cases whose name has one of these words")
     options = parser.parse_args()
     with open(options.table, "rb") as file:
         cases = tomllib.load(file)["case"]
-    folder = ROOT / f"build/tests/firmware/{options.platform}"
+    where = options.platform if options.config == "sim16" else f"{options.platform} {options.config}"
+    folder = ROOT / "build/tests/firmware" / where.replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     for case in cases:
         if options.words and not any(word in case["name"] for word in options.words):
             continue
-        name = f"firmware {options.platform}: {case['name']}" + (f" (zoo {case['row']})" if case["row"] else "")
-        wrong, text = run_case(case, options.platform, folder)
+        if options.config not in case.get("configs", [options.config]):
+            continue
+        case = for_config(case, options.config)
+        name = f"firmware {where}: {case['name']}" + (f" (zoo {case['row']})" if case["row"] else "")
+        wrong, text = run_case(case, options.platform, options.config, folder)
         if wrong:
             failed += 1
             print(f"FAIL {name}: {'; '.join(wrong)}")

@@ -115,6 +115,27 @@ static void dot_errors(void) {
   case_done(pl_free(&o));
 }
 
+static void high_body(void) {
+  pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_OVERWRITE | PL_PRECISION_HIGH);
+  pl_copy(pl_output(0), pl_scratch(0));
+}
+static void highest_body(void) {
+  pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_OVERWRITE | PL_PRECISION_HIGHEST);
+  pl_copy(pl_output(0), pl_scratch(0));
+}
+static void dot_f32(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), z = case_input("z");
+  const pl_array o = case_output("o", NULL), p = case_output("p", NULL);
+  product("f32", dot_body, PL_F32, PL_ARGS(x, y), o);
+  product("f32_bf16", dot_body, PL_F32, PL_ARGS(x, z), p);
+}
+static void dot_f32_high(void) {
+  dot_of("x", "y", "o", high_body, PL_F32);
+}
+static void dot_f32_highest(void) {
+  dot_of("x", "y", "o", highest_body, PL_F32);
+}
+
 /* ---- views ---- */
 
 static void view(const char *name, void (*body)(void)) {
@@ -175,6 +196,20 @@ static void bitcast_body(void) {
 }
 static void view_bitcast(void) {
   view("bitcast", bitcast_body);
+}
+
+static void rows_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0], b[1].start = 0;
+}
+static void select_body(void) {
+  pl_copy(pl_output(0), pl_program_id(0) % 3 == 1 ? pl_input(0) : pl_input(1));
+}
+static void ref_select(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), o = case_output("o", NULL);
+  const pl_block_spec *spec = PL_BLOCK(rows_map, 8, 64);
+  const pl_kernel kernel = {
+      .name = "select", .body = select_body, .grid = PL_GRID(4), .in = {spec, spec}, .out = {spec}};
+  case_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
 }
 
 /* ---- scalars ---- */
@@ -246,8 +281,10 @@ static void scalar_smem(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(dot_bf16),    CASE(dot_int8),      CASE(dot_transposed), CASE(dot_real),     CASE(dot_accumulate),
-    CASE(dot_to_bf16), CASE(dot_parts),     CASE(view_slices),    CASE(view_columns), CASE(view_strided),
-    CASE(view_index),  CASE(view_reshape),  CASE(view_bitcast),   CASE(scalar_vmem),  CASE(scalar_store),
-    CASE(scalar_smem), CASE(matmul_ragged), CASE(dot_errors),     CASE_END,
+    CASE(dot_bf16),        CASE(dot_int8),     CASE(dot_transposed), CASE(dot_real),
+    CASE(dot_accumulate),  CASE(dot_to_bf16),  CASE(dot_parts),      CASE(view_slices),
+    CASE(view_columns),    CASE(view_strided), CASE(view_index),     CASE(view_reshape),
+    CASE(view_bitcast),    CASE(scalar_vmem),  CASE(scalar_store),   CASE(scalar_smem),
+    CASE(matmul_ragged),   CASE(dot_errors),   CASE(dot_f32),        CASE(dot_f32_high),
+    CASE(dot_f32_highest), CASE_END,
 };

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Products, views and scalars."""
+import functools
+
 from twins.common import DTYPES, jnp, np, pl, pltpu, shape, tpu
 from twins.vector import F32, TYPES, one_step
 
@@ -164,3 +166,46 @@ def matmul_ragged(t):
                     in_specs=[pl.BlockSpec((bm, bk), lambda i, j, k: (i, k)), pl.BlockSpec((bk, bn), lambda i, j, k: (k, j))],
                     out_specs=[pl.BlockSpec((bm, bn), lambda i, j, k: (i, j))], scratch=[pltpu.VMEM((bm, bn), DTYPES[kind])])
         t.output(name, o)
+
+
+def rounded(x):
+    return x.astype(jnp.bfloat16).astype(F32)
+
+
+def dot_f32(t):
+    """V1: f32 operands, and f32 with bf16, are rounded to bf16; JAX on a CPU has to be told."""
+    t.output("o", product(t, rounded(t.x), rounded(t.y), "f32"))
+    t.output("p", product(t, rounded(t.x), t.z.astype(F32), "f32"))
+
+
+def dot_f32_high(t):
+    """Three passes: x and y in two bf16 parts, without the product of the two small ones."""
+    def split(x):
+        high = rounded(x)
+        return high, rounded(x - high)
+
+    def body(x, y, o):
+        (a, b), (c, d) = split(x[...]), split(y[...])
+        dot = functools.partial(jnp.dot, preferred_element_type=F32)
+        o[...] = dot(a, c) + dot(a, d) + dot(b, c)
+    t.output("o", one_step(t, body, [t.x, t.y], shape("f32", t.x.shape[0], t.y.shape[1]))[0])
+
+
+def dot_f32_highest(t):
+    """Six passes: all 24 bits."""
+    t.output("o", product(t, t.x, t.y, "f32"))
+
+
+def ref_select(t):
+    """The body takes one of its inputs, by the step."""
+    def body(x, y, o):
+        @pl.when(pl.program_id(0) % 3 == 1)
+        def _():
+            o[...] = x[...]
+
+        @pl.when(pl.program_id(0) % 3 != 1)
+        def _():
+            o[...] = y[...]
+    spec = pl.BlockSpec((8, 64), lambda i: (i, 0))
+    o, = t.call(body, [t.x, t.y], shape("int32", 32, 64), grid=(4,), in_specs=[spec, spec], out_specs=[spec])
+    t.output("o", o)

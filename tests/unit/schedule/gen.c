@@ -131,7 +131,7 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
   struct gen g = {.r = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1}, .p = p};
   memset(p, 0, sizeof *p);
   p->seed = seed;
-  p->nested = features.nested && below(&g, 4) == 0;
+  p->nested = features.nested && below(&g, 4) == 0 ? 1 + below(&g, 3) : 0;
   random_grid(&g);
   p->rank = 1 + below(&g, MAX_RANK);
   for (unsigned d = 0; d < p->rank; d++)
@@ -157,7 +157,10 @@ void print_pipeline(const struct pipeline *p) {
   printf("  grid (");
   for (unsigned d = 0; d < p->grid_rank; d++)
     printf(d ? ", %d" : "%d", p->extent[d]);
-  printf("): %d steps%s; blocks (", p->steps, p->nested ? ", in a body" : "");
+  printf("): %d steps", p->steps);
+  if (p->nested != 0)
+    printf(", %u times in a body", p->nested);
+  printf("; blocks (");
   for (unsigned d = 0; d < p->rank; d++)
     printf(d ? ", %d" : "%d", p->block_shape[d]);
   printf(")\n");

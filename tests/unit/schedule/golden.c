@@ -173,7 +173,7 @@ static void act(const struct pipeline *p, const struct action *a, struct element
   }
 }
 
-void golden(const struct pipeline *written, int32_t initial[MAX_OPERANDS][MAX_ARRAY], struct expected *e) {
+void golden(const struct pipeline *written, struct element (*initial)[MAX_ARRAY], struct expected *e) {
   static struct element block[MAX_OPERANDS][MAX_BLOCK];
   struct run run[MAX_OPERANDS][MAX_STEPS];
   unsigned at[MAX_OPERANDS] = {0};
@@ -185,7 +185,7 @@ void golden(const struct pipeline *written, int32_t initial[MAX_OPERANDS][MAX_AR
   resolve(&resolved, e);
   for (unsigned o = 0; o < operands_of(p); o++) {
     for (uint32_t i = 0; i < array_elements(p, &p->operand[o]); i++)
-      e->array[o][i] = (struct element){initial[o][i], true};
+      e->array[o][i] = initial[o][i];
     runs_of(p, &p->operand[o], run[o]);
     times(p, o, e);
   }

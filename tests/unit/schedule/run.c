@@ -115,13 +115,26 @@ static void fill_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]
 static pl_kernel kernel; /* of the pipeline */
 static pl_block_spec spec[MAX_OPERANDS];
 
+/* Forgets what has happened so far. */
+static void start_over(const struct pipeline *p) {
+  uint32_t dropped;
+  memset(&running, 0, sizeof running);
+  running.p = p;
+  for (unsigned o = 0; o < MAX_OPERANDS; o++)
+    running.last_asked[o] = -1;
+  (void)host_events(&dropped);
+}
+
 /* A body that runs the pipeline over its own refs. */
 static void outer_body(void) {
   const struct pipeline *p = running.p;
   pl_ref ref[MAX_OPERANDS];
   for (unsigned o = 0; o < operands_of(p); o++)
     ref[o] = ref_of(o);
-  pl_emit_pipeline(&kernel, (pl_refs){ref, p->inputs}, (pl_refs){ref + p->inputs, p->outputs});
+  for (unsigned i = 0; i < p->nested; i++) {
+    start_over(p); /* what is compared is the last time, and the arrays */
+    pl_emit_pipeline(&kernel, (pl_refs){ref, p->inputs}, (pl_refs){ref + p->inputs, p->outputs});
+  }
 }
 
 static pl_status call_outer(const struct pipeline *p) {
@@ -161,23 +174,32 @@ static pl_status call(const struct pipeline *p) {
   return pl_call(&kernel, (pl_arrays){args, first + p->inputs}, (pl_arrays){array + p->inputs, p->outputs});
 }
 
+/* What must come of it: as often as it runs in a body, each time from what the time before left. */
+static void expect(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY], struct expected *e) {
+  static struct element initial[MAX_OPERANDS][MAX_ARRAY];
+  for (unsigned o = 0; o < operands_of(p); o++)
+    for (uint32_t i = 0; i < array_elements(p, &p->operand[o]); i++)
+      initial[o][i] = (struct element){contents[o][i], true};
+  golden(p, initial, e);
+  for (unsigned i = 1; i < p->nested; i++) {
+    for (unsigned o = 0; o < operands_of(p); o++)
+      memcpy(initial[o], e->array[o], array_elements(p, &p->operand[o]) * sizeof initial[o][0]);
+    golden(p, initial, e);
+  }
+  if (spoil != NULL)
+    spoil_expectation(p, e);
+}
+
 bool run_pipeline(const struct pipeline *p, unsigned calls, bool loud) {
   static struct expected e;
   static int32_t contents[MAX_OPERANDS][MAX_ARRAY];
   bool right = true;
-  uint32_t dropped;
 
   make_arrays(p, contents);
-  golden(p, contents, &e);
-  if (spoil != NULL)
-    spoil_expectation(p, &e);
+  expect(p, contents, &e);
   for (unsigned i = 0; i < calls && right; i++) {
     fill_arrays(p, contents);
-    memset(&running, 0, sizeof running);
-    running.p = p;
-    for (unsigned o = 0; o < MAX_OPERANDS; o++)
-      running.last_asked[o] = -1;
-    (void)host_events(&dropped);
+    start_over(p);
     const pl_status status = call(p);
     right = status == PL_OK && compare(p, &e, loud);
     if (status != PL_OK && loud)

@@ -57,7 +57,7 @@ struct action {
 
 struct pipeline {
   uint64_t seed;
-  bool nested;       /* runs in a body, by pl_emit_pipeline() */
+  unsigned nested;   /* how often it runs in one body, by pl_emit_pipeline(); 0: it is a call */
   int32_t extent[3]; /* grid; their product is `steps` */
   unsigned grid_rank;
   int32_t steps; /* 0: a run-time extent that is 0 */
@@ -147,8 +147,8 @@ struct expected {
 
 /* Element of the array at element i of a block; false past the edge. */
 bool locate(const struct pipeline *p, const struct operand *op, int32_t block, uint32_t i, uint32_t *at);
-/* `initial`: contents of all arrays. */
-void golden(const struct pipeline *p, int32_t initial[MAX_OPERANDS][MAX_ARRAY], struct expected *e);
+/* `initial`: contents of all arrays; not those of *e. */
+void golden(const struct pipeline *p, struct element (*initial)[MAX_ARRAY], struct expected *e);
 
 /* ---- run.c ---- */
 

@@ -358,8 +358,10 @@ pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
   if (buffer == NULL)
     return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %s is not one of pl_alloc()",
                            (unsigned)array->address, pl_space_name(array->space));
-  if (op->kind == PL_OPERAND_BLOCKED)
-    return PL_OK; /* a prefetch argument, which is copied */
+  if (op->kind == PL_OPERAND_BLOCKED) { /* a prefetch argument, which is copied */
+    op->resident = buffer;
+    return PL_OK;
+  }
   op->view.buffer = buffer;
   op->base = array->address - buffer->address;
   op->view.offset = op->base;

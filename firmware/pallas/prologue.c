@@ -12,8 +12,11 @@ void pl_check_constant(struct pl_operand *op, const pl_grid *at) {
 /* Blocks that never change: fetched once, before everything else. Maps may read the first ones. */
 static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->prefetches; i++)
-    if (!plan->prefetch[i].empty)
+    if (!plan->prefetch[i].empty) {
       fetch(c, &plan->prefetch[i], 0);
+      if (plan->prefetch[i].resident != NULL) /* the body may write the array, if it is an output too */
+        pl_has_read(plan->prefetch[i].resident, plan->prefetch[i].queue);
+    }
   for (uint32_t i = 0; i < plan->inputs + plan->outputs; i++) {
     struct pl_operand *op = &plan->operand[i];
     if (op->moves)

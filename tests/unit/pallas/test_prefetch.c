@@ -77,6 +77,35 @@ static void test_table(pl_array x, pl_array o) {
   }
 }
 
+/* ---- the body writes what a prefetch argument is copied from ---- */
+
+enum { LONG_TABLE = 2048 };
+
+static unsigned wrong_reads;
+
+static void overwrite_body(void) {
+  pl_fill(pl_output(0), 7);
+  for (int32_t i = 0; i < LONG_TABLE; i += 97)
+    wrong_reads += pl_get(pl_prefetch(0), i) != i;
+}
+
+static void test_overwritten(void) {
+  const pl_kernel load = {.name = "load", .body = copy_body},
+                  kernel = {.name = "overwrite", .body = overwrite_body, .num_scalar_prefetch = 1};
+  pl_array hbm = suite_array(PL_INT32, PL_SHAPE(LONG_TABLE)), table;
+
+  for (uint32_t i = 0; i < LONG_TABLE; i++)
+    put_int(&hbm, i, (int32_t)i);
+  suite_ok(pl_alloc(PL_VMEM, PL_INT32, PL_SHAPE(LONG_TABLE), &table), "prefetch: a long table in VMEM");
+  suite_ok(pl_call(&load, PL_ARGS(hbm), PL_RESULTS(table)), "prefetch: load a long table");
+  host_logged();
+  wrong_reads = 0;
+  suite_ok(pl_call(&kernel, PL_ARGS(table), PL_RESULTS(table)), "prefetch: from what the body overwrites");
+  check(wrong_reads == 0, "prefetch: from what the body overwrites, contents (%u wrong)", wrong_reads);
+  check(host_logged() == 0, "prefetch: from what the body overwrites, no race: %s", host_log());
+  pl_free(&table);
+}
+
 /* ---- the body writes what maps read ---- */
 
 static void advance_body(void) {
@@ -275,4 +304,5 @@ void suite_prefetch(void) {
   test_extents(x, o);
   test_errors(x, o);
   check(host_logged() == 0, "prefetch: the model logged nothing");
+  test_overwritten();
 }

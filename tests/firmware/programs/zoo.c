@@ -305,6 +305,11 @@ static int trap_recursion(void) {
   return BOOT_EXIT_FAILURE;
 }
 
+/* Not 44, the low eight bits. */
+static int exit_300(void) {
+  return 300;
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -316,6 +321,7 @@ int main(int argc, char **argv) {
       {"full_queue", full_queue},     {"spin_for_slot", spin_for_slot},     {"masked", masked},
       {"trap_illegal", trap_illegal}, {"trap_misaligned", trap_misaligned}, {"trap_unmapped", trap_unmapped},
       {"trap_stack", trap_stack},     {"trap_recursion", trap_recursion},
+      {"exit_300", exit_300},
   };
   open_device();
   for (unsigned i = 0; i < sizeof zoo / sizeof zoo[0]; i++)

@@ -103,135 +103,151 @@ class RefVpu {
     return m[a] | m[a + 1] << 8 | m[a + 2] << 16 | uint32_t(m[a + 3]) << 24;
   }
 
-  // One instruction; false at the end of the program.
+  // One instruction at `pc`, taken apart, with its mask.
+  struct Step {
+    uint64_t w;
+    uint32_t op, vd, row_base, col_base, valid_rows, valid_cols;
+    bool use_mask;
+    uint32_t field(unsigned low, unsigned bits) const { return uint32_t(w >> low & ((1ull << bits) - 1)); }
+    bool mask(unsigned s, unsigned lane) const {
+      return !use_mask || (row_base + s < valid_rows && col_base + lane < valid_cols);
+    }
+  };
+
+  bool illegal(uint32_t pc, const Step& i) { return fail(TPU_ERROR_VPU_ILLEGAL, pc, uint32_t(i.w)); }
+
+  uint32_t operand(const Step& i, unsigned reg, unsigned sel, unsigned s, unsigned lane) const {
+    return i.field(sel, 1) ? scalar_[i.field(reg, 3)] : v_[i.field(reg, 5)].s[s][lane];
+  }
+
+  Step take_apart(uint64_t w) const {
+    Step i = {w, uint32_t(w & 0xff), uint32_t(w >> 8 & 31), 0, 0, cmd_.valid_rows, cmd_.valid_cols, false};
+    auto iteration = [&](uint32_t lv) { return lv == 3 ? 0 : level_[lv].iteration; };
+    i.row_base = 8 * (iteration(cmd_.row_level) * cmd_.row_step + i.field(43, 2));
+    i.col_base = lanes_ * (iteration(cmd_.col_level) * cmd_.col_step + i.field(45, 3));
+    i.use_mask = i.field(40, 1) || i.op == TPU_VOP_SELM;
+    return i;
+  }
+
+  // False at the end of the program.
   bool step(uint32_t& pc) {
     if (pc >= c_.vpu_program) return fail(TPU_ERROR_VPU_PC, pc, 0);
-    const uint64_t w = program[pc];
-    auto field = [w](unsigned low, unsigned bits) { return uint32_t(w >> low & ((1ull << bits) - 1)); };
-    auto illegal = [&] { return fail(TPU_ERROR_VPU_ILLEGAL, pc, uint32_t(w)); };
-    const uint32_t op = field(0, 8), vd = field(8, 5);
-    const uint32_t areg = field(32, 3), l = areg % 4;
-    if (op == TPU_VOP_HALT) {
+    const Step i = take_apart(program[pc]);
+    if (i.op == TPU_VOP_HALT) {
       ++r_.work;
       return false;
     }
-    if (op == TPU_VOP_LOOP) {
-      if (l == 3 || level_[l].active) return illegal();
-      ++r_.work;
+    if (i.op == TPU_VOP_LOOP || i.op == TPU_VOP_END) return loop(pc, i);
+    if (i.op == TPU_VOP_LD || i.op == TPU_VOP_ST) return access(pc, i);
+    if (i.op >= TPU_VOP_RL_FSUM && i.op <= TPU_VOP_RS_IARGMAX) return reduction(pc, i);
+    return elementwise(pc, i);
+  }
+
+  bool loop(uint32_t& pc, const Step& i) {
+    const uint32_t l = i.field(32, 3) % 4;
+    const bool begin = i.op == TPU_VOP_LOOP;
+    if (l == 3 || level_[l].active == begin) return illegal(pc, i);
+    ++r_.work;
+    if (begin) {
       if (cmd_.loop[l] == 0) {
-        pc = field(48, 16);
+        pc = i.field(48, 16);
       } else {
         level_[l] = Level{true, pc + 1, 0};
         ++pc;
       }
       return true;
     }
-    if (op == TPU_VOP_END) {
-      if (l == 3 || !level_[l].active) return illegal();
-      ++r_.work;
-      for (unsigned r = 0; r < 8; ++r) addr_[r] += cmd_.stride[3 * r + l];
-      level_[l].iteration += 1;
-      if (level_[l].iteration < cmd_.loop[l]) {
-        pc = level_[l].start;
-      } else {
-        level_[l].active = false;
-        ++pc;
-      }
-      return true;
-    }
-
-    // The mask.
-    auto iteration = [&](uint32_t lv) { return lv == 3 ? 0 : level_[lv].iteration; };
-    const uint32_t row_base = 8 * (iteration(cmd_.row_level) * cmd_.row_step + field(43, 2));
-    const uint32_t col_base = lanes_ * (iteration(cmd_.col_level) * cmd_.col_step + field(45, 3));
-    const bool use_mask = field(40, 1) || op == TPU_VOP_SELM;
-    auto mask = [&](unsigned s, unsigned lane) {
-      return !use_mask || (row_base + s < cmd_.valid_rows && col_base + lane < cmd_.valid_cols);
-    };
-
-    if (op == TPU_VOP_LD || op == TPU_VOP_ST) {
-      const uint32_t dtype = field(35, 2), itype = field(37, 1), col = field(38, 1), acc = field(39, 1);
-      if (acc && dtype != TPU_VMEM_DTYPE_W32) return illegal();
-      if (dtype == TPU_VMEM_DTYPE_BF16 && itype) return illegal();
-      ++r_.work;
-      const uint32_t size = dtype == TPU_VMEM_DTYPE_W32 ? 4 : dtype == TPU_VMEM_DTYPE_BF16 ? 2 : 1;
-      const uint32_t space = acc ? TPU_SPACE_ACC : TPU_SPACE_VMEM;
-      const uint32_t n = col ? 1 : lanes_;
-      static const uint32_t fills[2][4] = {{0, 0x7f800000, 0xff800000, 0x3f800000},
-                                           {0, 0x7fffffff, 0x80000000, 1}};
-      for (unsigned s = 0; s < 8; ++s) {
-        bool any = false;
-        for (unsigned lane = 0; lane < lanes_; ++lane) any |= mask(s, lane);
-        const uint32_t a = addr_[areg] + uint32_t(int32_t(int16_t(field(48, 16)))) + s * cmd_.pitch[areg];
-        if (any) {
-          const uint32_t d0 = pc | s << 16 | space << 24;
-          if (acc) {
-            if (a >= c_.acc_rows) return fail(TPU_ERROR_RANGE, d0, a);
-          } else {
-            if (a % (n * size)) return fail(TPU_ERROR_ALIGN, d0, a);
-            if (uint64_t(a) + n * size > c_.vmem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
-          }
-          r_.bytes += n * size;
-        }
-        for (unsigned lane = 0; lane < lanes_; ++lane) {
-          const uint32_t e = col ? 0 : lane;
-          if (op == TPU_VOP_LD) {
-            if (!mask(s, lane)) v_[vd].s[s][lane] = fills[itype][field(41, 2)];
-            else if (acc) v_[vd].s[s][lane] = m_.acc[a * lanes_ + e];
-            else v_[vd].s[s][lane] = widen(&m_.vmem[a + e * size], dtype, itype);
-          } else {
-            if (!mask(s, lane) || (col && lane != 0)) continue;
-            const uint32_t x = field(28, 1) ? scalar_[field(13, 3)] : v_[field(13, 5)].s[s][lane];
-            if (acc) m_.acc[a * lanes_ + e] = x;
-            else narrow(&m_.vmem[a + e * size], x, dtype, itype);
-          }
-        }
-      }
+    for (unsigned r = 0; r < 8; ++r) addr_[r] += cmd_.stride[3 * r + l];
+    level_[l].iteration += 1;
+    if (level_[l].iteration < cmd_.loop[l]) {
+      pc = level_[l].start;
+    } else {
+      level_[l].active = false;
       ++pc;
-      return true;
     }
+    return true;
+  }
 
-    auto operand = [&](unsigned reg, unsigned sel, unsigned s, unsigned lane) {
-      return field(sel, 1) ? scalar_[field(reg, 3)] : v_[field(reg, 5)].s[s][lane];
-    };
-    if (op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX) {
-      ++r_.work;
-      const bool over_sub = op >= TPU_VOP_RS_FSUM;
-      const uint32_t f = op - (over_sub ? TPU_VOP_RS_FSUM : TPU_VOP_RL_FSUM);
-      Vreg x, out;
-      for (unsigned s = 0; s < 8; ++s) {
-        for (unsigned lane = 0; lane < lanes_; ++lane) {
-          x.s[s][lane] = mask(s, lane) ? operand(13, 28, s, lane) : ref_identity(f);
+  bool access(uint32_t& pc, const Step& i) {
+    const uint32_t dtype = i.field(35, 2), itype = i.field(37, 1), col = i.field(38, 1), acc = i.field(39, 1);
+    if (acc && dtype != TPU_VMEM_DTYPE_W32) return illegal(pc, i);
+    if (dtype == TPU_VMEM_DTYPE_BF16 && itype) return illegal(pc, i);
+    ++r_.work;
+    const uint32_t size = dtype == TPU_VMEM_DTYPE_W32 ? 4 : dtype == TPU_VMEM_DTYPE_BF16 ? 2 : 1;
+    const uint32_t space = acc ? TPU_SPACE_ACC : TPU_SPACE_VMEM, areg = i.field(32, 3);
+    const uint32_t n = col ? 1 : lanes_;
+    static const uint32_t fills[2][4] = {{0, 0x7f800000, 0xff800000, 0x3f800000}, {0, 0x7fffffff, 0x80000000, 1}};
+    for (unsigned s = 0; s < 8; ++s) {
+      bool any = false;
+      for (unsigned lane = 0; lane < lanes_; ++lane) any |= i.mask(s, lane);
+      const uint32_t a = addr_[areg] + uint32_t(int32_t(int16_t(i.field(48, 16)))) + s * cmd_.pitch[areg];
+      if (any) {
+        const uint32_t d0 = pc | s << 16 | space << 24;
+        if (acc) {
+          if (a >= c_.acc_rows) return fail(TPU_ERROR_RANGE, d0, a);
+        } else {
+          if (a % (n * size)) return fail(TPU_ERROR_ALIGN, d0, a);
+          if (uint64_t(a) + n * size > c_.vmem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
+        }
+        r_.bytes += n * size;
+      }
+      for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const uint32_t e = col ? 0 : lane;
+        if (i.op == TPU_VOP_LD) {
+          uint32_t& to = v_[i.vd].s[s][lane];
+          if (!i.mask(s, lane)) to = fills[itype][i.field(41, 2)];
+          else if (acc) to = m_.acc[a * lanes_ + e];
+          else to = widen(&m_.vmem[a + e * size], dtype, itype);
+        } else {
+          if (!i.mask(s, lane) || (col && lane != 0)) continue;
+          const uint32_t x = operand(i, 13, 28, s, lane);
+          if (acc) m_.acc[a * lanes_ + e] = x;
+          else narrow(&m_.vmem[a + e * size], x, dtype, itype);
         }
       }
-      for (unsigned i = 0; i < (over_sub ? lanes_ : 8); ++i) {
-        uint32_t line[16];
-        const unsigned count = over_sub ? 8 : lanes_;
-        for (unsigned k = 0; k < count; ++k) line[k] = over_sub ? x.s[k][i] : x.s[i][k];
-        const uint32_t y = ref_reduce(f, line, count);
-        for (unsigned k = 0; k < count; ++k) (over_sub ? out.s[k][i] : out.s[i][k]) = y;
-      }
-      v_[vd] = out;
-      ++pc;
-      return true;
     }
+    ++pc;
+    return true;
+  }
 
-    Vreg out = v_[vd];
+  bool reduction(uint32_t& pc, const Step& i) {
+    ++r_.work;
+    const bool over_sub = i.op >= TPU_VOP_RS_FSUM;
+    const uint32_t f = i.op - (over_sub ? TPU_VOP_RS_FSUM : TPU_VOP_RL_FSUM);
+    Vreg x, out;
     for (unsigned s = 0; s < 8; ++s) {
       for (unsigned lane = 0; lane < lanes_; ++lane) {
-        const uint32_t a = operand(13, 28, s, lane), b = operand(18, 29, s, lane),
-                       c = operand(23, 30, s, lane);
+        x.s[s][lane] = i.mask(s, lane) ? operand(i, 13, 28, s, lane) : ref_identity(f);
+      }
+    }
+    for (unsigned j = 0; j < (over_sub ? lanes_ : 8); ++j) {
+      uint32_t line[16];
+      const unsigned count = over_sub ? 8 : lanes_;
+      for (unsigned k = 0; k < count; ++k) line[k] = over_sub ? x.s[k][j] : x.s[j][k];
+      const uint32_t y = ref_reduce(f, line, count);
+      for (unsigned k = 0; k < count; ++k) (over_sub ? out.s[k][j] : out.s[j][k]) = y;
+    }
+    v_[i.vd] = out;
+    ++pc;
+    return true;
+  }
+
+  bool elementwise(uint32_t& pc, const Step& i) {
+    Vreg out = v_[i.vd];
+    for (unsigned s = 0; s < 8; ++s) {
+      for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const uint32_t a = operand(i, 13, 28, s, lane), b = operand(i, 18, 29, s, lane), c = operand(i, 23, 30, s, lane);
         uint32_t y;
-        if (op == TPU_VOP_CONST) y = field(32, 32);
-        else if (op == TPU_VOP_IOTA_LANE) y = col_base + lane;
-        else if (op == TPU_VOP_IOTA_SUB) y = row_base + s;
-        else if (op == TPU_VOP_SELM) y = mask(s, lane) ? a : b;
-        else if (!ref_alu(op, a, b, c, y)) return illegal();
+        if (i.op == TPU_VOP_CONST) y = i.field(32, 32);
+        else if (i.op == TPU_VOP_IOTA_LANE) y = i.col_base + lane;
+        else if (i.op == TPU_VOP_IOTA_SUB) y = i.row_base + s;
+        else if (i.op == TPU_VOP_SELM) y = i.mask(s, lane) ? a : b;
+        else if (!ref_alu(i.op, a, b, c, y)) return illegal(pc, i);
         out.s[s][lane] = y;
       }
     }
     ++r_.work;
-    v_[vd] = out;
+    v_[i.vd] = out;
     ++pc;
     return true;
   }

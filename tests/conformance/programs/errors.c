@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What must be refused, and how it is said. Each error is followed by other cases in the same run, which
- * must work. Twins: twins/blocks.py and twins/state.py.
+ * must work. Twins: twins/blocks.py, twins/state.py and
+ * twins/copies.py.
  */
 #include "case.h"
 
@@ -171,10 +172,62 @@ static void ref_of_another_step(void) {
   fails(kernel, case_input("x"), PL_SHAPE(32, 128));
 }
 
+/* ---- races: the kernels end well, and the functional model reports them ---- */
+
+static void racing(const char *name, void (*body)(void)) {
+  const pl_array x = case_input("x");
+  const pl_kernel kernel = {
+      .name = name,
+      .body = body,
+      .in = {PL_IN_HBM},
+      .out = {PL_IN_HBM},
+      .scratch = {PL_VMEM(PL_INT32, 8, 128), PL_VMEM(PL_INT32, 8, 128), PL_SEMAPHORES(1)}};
+  pl_array o;
+
+  if (!case_done(pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(8, 128), &o)))
+    return;
+  case_done(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)));
+  case_done(pl_free(&o));
+}
+
+static void missing_wait_body(void) {
+  pl_ref v = pl_scratch(0), w = pl_scratch(1);
+  const pl_copy_handle copy = pl_async_copy(pl_input(0), v, pl_scratch(2));
+  pl_add(w, v, v);
+  pl_wait(&copy);
+  pl_sync_copy(w, pl_output(0));
+}
+static void race_missing_wait(void) {
+  racing("missing_wait", missing_wait_body);
+}
+
+static void source_body(void) {
+  pl_ref v = pl_scratch(0);
+  pl_sync_copy(pl_input(0), v);
+  const pl_copy_handle copy = pl_async_copy(v, pl_output(0), pl_scratch(2));
+  pl_fill(v, 0);
+  pl_wait(&copy);
+}
+static void race_source(void) {
+  racing("source", source_body);
+}
+
 const struct conformance_case conformance_cases[] = {
-    CASE(block_index_in),       CASE(block_index_out),        CASE(block_index_elements),
-    CASE(block_index_negative), CASE(block_element_past_end), CASE(block_rank_mismatch),
-    CASE(block_hbm_load),       CASE(alias_mismatch),         CASE(alias_revisit),
-    CASE(parallel_suffix),      CASE(grid_bad_extent),        CASE(budget),
-    CASE(debug_check),          CASE(ref_of_another_step),    CASE_END,
+    CASE(block_index_in),
+    CASE(block_index_out),
+    CASE(block_index_elements),
+    CASE(block_index_negative),
+    CASE(block_element_past_end),
+    CASE(block_rank_mismatch),
+    CASE(block_hbm_load),
+    CASE(alias_mismatch),
+    CASE(alias_revisit),
+    CASE(parallel_suffix),
+    CASE(grid_bad_extent),
+    CASE(budget),
+    CASE(debug_check),
+    CASE(ref_of_another_step),
+    CASE(race_missing_wait),
+    CASE(race_source),
+    CASE_END,
 };

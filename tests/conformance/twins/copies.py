@@ -218,3 +218,37 @@ def copy_past_end(t):
 def core_barrier(t):
     """A barrier of one core changes nothing."""
     t.output("o", t.x)
+
+
+def races(t, body, args, out_shape, scratch):
+    """The race detector must report something, in both ways in which JAX executes copies."""
+    from twins.common import Disagreement, interpreter
+    t.modes("tpu")
+    for execution in ("on_wait", "eager"):
+        pl.pallas_call(body, out_shape=out_shape, in_specs=[ANY] * len(args), out_specs=ANY, scratch_shapes=scratch,
+                       interpret=tpu(dma_execution_mode=execution))(*args).block_until_ready()
+        found = interpreter.races.races_found
+        pltpu.reset_tpu_interpret_mode_state()
+        if not found:
+            raise Disagreement(f"no race is reported with copies executed {execution}")
+    t.errors.append("race reported")
+
+
+def race_missing_wait(t):
+    """T38: the destination is read between start and wait."""
+    def body(x, o, v, w, sem):
+        copy = pltpu.async_copy(x, v, sem)
+        w[...] = v[...] + 1
+        copy.wait()
+        pltpu.sync_copy(w, o)
+    races(t, body, [t.x], shape("int32", *BLOCK), [pltpu.VMEM(BLOCK, jnp.int32)] * 2 + [DMA])
+
+
+def race_source(t):
+    """The source is overwritten between start and wait."""
+    def body(x, o, v, sem):
+        pltpu.sync_copy(x, v)
+        copy = pltpu.async_copy(v, o, sem)
+        v[...] = jnp.zeros_like(v)
+        copy.wait()
+    races(t, body, [t.x], shape("int32", *BLOCK), [pltpu.VMEM(BLOCK, jnp.int32), DMA])

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Size of the runtime (drivers and kernel runtime, everything in them, whether a program uses it or not) as
-# linked: code with constants, and static data, from the map of a link that keeps all. With --check a line
-# PASS or FAIL a bar.
+# Size of the runtime (all of the kernel runtime, whether a program uses it or not, and what it and a program that
+# does nothing use of the drivers) as linked: code with constants, and static data, from the map of a link
+# that keeps all of the kernel runtime. With --check a line PASS or FAIL a bar.
 #
 #   size.sh MAP [--check]
 

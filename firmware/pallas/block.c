@@ -139,8 +139,7 @@ bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d) {
   return false;
 }
 
-/* Where the block lies in the array, for comparison with others. */
-static void keep_place(struct pl_latch *latch, const struct pl_operand *op) {
+void pl_keep_place(struct pl_latch *latch, const struct pl_operand *op) {
   pl_valid_part(op, latch->valid);
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
@@ -158,7 +157,7 @@ void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
   latch->ragged = ragged && pl_valid_part(op, latch->valid);
   latch->load = op->inout;
   if (PL_UNLIKELY(op->keeps_place))
-    keep_place(latch, op);
+    pl_keep_place(latch, op);
   if (op->inout || (latch->ragged && pl_is_empty(op, latch->valid)))
     return; /* any block may come back, or nothing of it is written */
   if (PL_LIKELY(!was_visited(op)))
@@ -169,7 +168,10 @@ void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
 }
 
 void pl_latch_block(struct pl_operand *op, uint32_t first) {
+  const struct pl_latch *const ended = op->latch_fill;
   op->latch_fill = op->latch_fill->next;
   op->latch_fill->first = first;
   pl_latch_into(op->latch_fill, op);
+  if (PL_UNLIKELY(op->alias != NULL))
+    pl_alias_run(op, ended, first);
 }

@@ -144,7 +144,7 @@ static pl_status make_operand(struct pl_operand *op, uint32_t *used) {
   if (op->buffer == NULL)
     return pl_context.status;
   *used += op->kind == PL_OPERAND_BLOCKED && !op->window ? op->buffers * op->slot_bytes : 0;
-  if (op->output && op->kind == PL_OPERAND_BLOCKED) {
+  if ((op->output || op->alias != NULL) && op->kind == PL_OPERAND_BLOCKED) {
     uint32_t n = op->buffers > 2 ? op->buffers : 2;
     op->latches = pl_arena_take(n * (uint32_t)sizeof *op->latches);
     if (op->latches == NULL)

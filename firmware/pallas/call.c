@@ -47,7 +47,7 @@ static pl_status check_overlap(const struct pl_plan *plan) {
   const struct pl_operand *const end = plan->operand + plan->inputs + plan->outputs;
   for (const struct pl_operand *out = plan->operand + plan->inputs; out != end; out++) {
     for (const struct pl_operand *other = plan->operand; other != out; other++)
-      if (PL_UNLIKELY(overlap(out, other)) && both_in_hbm(out, other))
+      if (PL_UNLIKELY(overlap(out, other)) && both_in_hbm(out, other) && other != out->alias)
         return fail_overlap(out, other);
     for (uint32_t i = 0; i < plan->prefetches; i++)
       if (overlap(out, &plan->prefetch[i]) && both_in_hbm(out, &plan->prefetch[i]))
@@ -80,7 +80,8 @@ void pl_enter(struct pl_context *c, struct pl_plan *plan) {
 }
 
 pl_status pl_call_enter(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
-  if (bind_operands(plan, args, results) == PL_OK && check_overlap(plan) == PL_OK)
+  if (bind_operands(plan, args, results) == PL_OK && check_overlap(plan) == PL_OK &&
+      (!plan->aliases || pl_alias_bind(plan, args.array + plan->prefetches, results.array) == PL_OK))
     pl_enter(c, plan);
   return c->status;
 }

@@ -65,11 +65,13 @@ static pl_status check_operands(const struct pl_view *acc, const struct pl_view 
                    pl_space_name(x->space), pl_space_name(y->space));
   if (acc->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "pl_dot: the result is an input");
-  const bool floats = (x->dtype == PL_F32 || x->dtype == PL_BF16) && (y->dtype == PL_F32 || y->dtype == PL_BF16);
+  const bool floats =
+      (x->dtype == PL_F32 || x->dtype == PL_BF16) && (y->dtype == PL_F32 || y->dtype == PL_BF16);
   if (!(floats || (int8 && y->dtype == PL_INT8)) || acc->dtype != result)
-    return pl_fail(PL_ERROR_SHAPE,
-                   "pl_dot: %s x %s -> %s; there are f32 or bf16 x f32 or bf16 -> f32 and int8 x int8 -> int32",
-                   pl_dtype_name(x->dtype), pl_dtype_name(y->dtype), pl_dtype_name(acc->dtype));
+    return pl_fail(
+        PL_ERROR_SHAPE,
+        "pl_dot: %s x %s -> %s; there are f32 or bf16 x f32 or bf16 -> f32 and int8 x int8 -> int32",
+        pl_dtype_name(x->dtype), pl_dtype_name(y->dtype), pl_dtype_name(acc->dtype));
   if (p[int8 ? TPU_PARAM_MXU_INT8 : TPU_PARAM_MXU_BF16] == 0)
     return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %s",
                    pl_dtype_name(x->dtype));
@@ -178,7 +180,8 @@ static PL_COLD void dot_slow(struct pl_view *acc, uint32_t acc_generation, struc
     return;
   const unsigned precision = PL_PRECISION_HIGH | PL_PRECISION_HIGHEST;
   if (mode & ~(precision | PL_ACCUMULATE | PL_TRANSPOSED)) {
-    pl_fail(PL_ERROR_ARGUMENT, "pl_dot: mode %u is not made of PL_ACCUMULATE, PL_TRANSPOSED and PL_PRECISION_ bits", mode);
+    pl_fail(PL_ERROR_ARGUMENT,
+            "pl_dot: mode %u is not made of PL_ACCUMULATE, PL_TRANSPOSED and PL_PRECISION_ bits", mode);
     return;
   }
   if (check_operands(acc, x, y) != PL_OK || check_shapes(acc, x, y, mode) != PL_OK)

@@ -227,13 +227,15 @@ struct pl_operand {
   bool empty;           /* a scalar prefetch argument without elements */
   bool inout, revisit;  /* outputs that are loaded: loaded.c */
   bool lookahead;
-  bool window;        /* its buffers are the caller's */
-  uint8_t prefetched; /* that many of them are filled */
-  uint32_t skip;      /* fetches that are still left out therefore */
-  bool keeps_place;   /* latches have start, valid and buffer */
-  uint32_t free;      /* lookahead: buffers that hold no run */
-  uint32_t flushed;   /* loaded: ticket of the last write-back */
-  uint32_t load_tag;  /* of the next load; counts them */
+  bool window;              /* its buffers are the caller's */
+  uint8_t prefetched;       /* that many of them are filled */
+  uint32_t skip;            /* fetches that are still left out therefore */
+  bool keeps_place;         /* latches have start, valid and buffer */
+  uint32_t free;            /* lookahead: buffers that hold no run */
+  struct pl_operand *alias; /* the output's input, the input's output */
+  uint32_t fetched;         /* aliased inputs: ticket of the last fetch */
+  uint32_t flushed;         /* loaded: ticket of the last write-back */
+  uint32_t load_tag;        /* of the next load; counts them */
   struct pl_queue *load_queue;
   uint32_t pattern; /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
@@ -269,6 +271,7 @@ struct pl_plan {
   struct pl_plan *next;
   const uint32_t *key;
   const struct pl_nesting *nesting; /* of an inner pipeline */
+  bool aliases;                     /* has outputs with alias */
   const uint8_t *end;               /* of its memory in the arena */
   uint32_t first_semaphore;
   uint32_t inputs, outputs, scratches, prefetches;
@@ -514,6 +517,13 @@ pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array);
 pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array);
 /* Gives every operand and scratch its memory, or fails with the table of what was wanted. */
 pl_status pl_plan_layout(struct pl_plan *plan);
+
+/* ---- alias.c ---- */
+/* Makes input number `input` the alias of an output; inputs: the arrays of all of them. */
+pl_status pl_alias_plan(struct pl_plan *plan, struct pl_operand *out, unsigned input, const pl_array *array,
+                        const pl_array *inputs);
+/* Are the arrays of aliases the same ones? */
+pl_status pl_alias_bind(const struct pl_plan *plan, const pl_array *inputs, const pl_array *outputs);
 
 /* ---- call.c ---- */
 /* Connects a plan to the arrays of this call and makes it the running one; and what ends it. */

@@ -139,7 +139,7 @@ static pl_status bind(struct pl_context *c, struct pl_plan *plan, const struct s
     if (s->window[i] != NULL && bind_window(op, s->window[i]) != PL_OK)
       return c->status;
   }
-  return PL_OK;
+  return pl_alias_bind(plan, s->array, s->array + s->inputs);
 }
 
 /* Whatever comes later is behind whatever came before. */

@@ -233,8 +233,6 @@ static pl_status check_supported(const struct pl_operand *op, const pl_block_spe
     return pl_fail_operand(
         PL_ERROR_SPEC, op,
         "prefetched is of inputs of pl_emit_pipeline_with_allocations() with buffers of the caller");
-  if (spec->alias)
-    return pl_fail_operand(PL_ERROR_UNSUPPORTED, op, "alias is not in this version");
   return PL_OK;
 }
 

@@ -422,8 +422,9 @@ enum pl_dot_mode {
 /*
  * acc[M,N] (+)= x[M,K] . y[K,N]; with PL_TRANSPOSED y is [N,K]. bf16 x bf16 gives f32, int8 x int8
  * gives int32; acc is in ACC, x and y in VMEM. f32 operands are rounded to bf16 or split as PL_PRECISION_
- * says, in scoped memory (bytes of the bf16 parts, and of a copy in f32 for HIGHEST, in the body's room). An OVERWRITE of a whole scratch takes a fresh physical
- * accumulator if there is one, so that the previous result can be drained meanwhile.
+ * says, in scoped memory (bytes of the bf16 parts, and of a copy in f32 for HIGHEST, in the body's room). An
+ * OVERWRITE of a whole scratch takes a fresh physical accumulator if there is one, so that the previous
+ * result can be drained meanwhile.
  */
 static inline void pl_dot(pl_ref acc, pl_ref x, pl_ref y, unsigned mode);
 

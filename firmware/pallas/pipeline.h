@@ -22,6 +22,8 @@ static inline bool pl_is_empty(const struct pl_operand *op, const int32_t *valid
 }
 /* Keeps where an output's block goes that was just evaluated. */
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op);
+/* Where the block evaluated last lies in the array, for comparison with others. */
+void pl_keep_place(struct pl_latch *latch, const struct pl_operand *op);
 /* Of two latches with start and valid. */
 static inline bool pl_latches_overlap(const struct pl_operand *op, const struct pl_latch *a,
                                       const struct pl_latch *b) {
@@ -50,6 +52,16 @@ void pl_loaded_step(struct pl_context *c, struct pl_operand *op, const pl_grid *
 /* Looks for the next run of an input with lookahead, and fetches its block into a free buffer. */
 void pl_fetch_run(struct pl_context *c, struct pl_operand *op);
 void pl_lookahead_step(struct pl_context *c, struct pl_operand *op, uint32_t step, uint32_t generation);
+
+/* ---- alias.c ---- */
+/* A fetch of an aliased input: remembers its place, adds what it waits for, and fails if it is too early. */
+void pl_alias_fetch(struct pl_operand *in, struct pl_buffer *buffer, struct pl_deps *deps);
+/* What a write-back of an aliased output waits for. */
+void pl_alias_write_back(struct pl_operand *out, struct pl_deps *deps);
+/* A copy of an aliased operand was queued. */
+void pl_alias_queued(struct pl_context *c, struct pl_operand *op);
+/* A run of an aliased output has ended, and another begins with step first. */
+void pl_alias_run(const struct pl_operand *out, const struct pl_latch *ended, uint32_t first);
 
 /* ---- transfer.c ---- */
 /*

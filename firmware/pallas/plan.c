@@ -162,7 +162,8 @@ static pl_status plan_movement(struct pl_plan *plan) {
       fetched = append(fetched, op);
     plan->plain = plan->plain && op->rank == 2 && !op->general;
   }
-  plan->plain = plan->plain && plan->cursors <= 1 && plan->followed == NULL && plan->loaded == NULL;
+  plan->plain =
+      plan->plain && plan->cursors <= 1 && plan->followed == NULL && plan->loaded == NULL && !plan->aliases;
   plan->copy_queue = channel < PL_INPUT_QUEUES ? channel : PL_INPUT_QUEUES - 1;
   return PL_OK;
 }
@@ -215,6 +216,11 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
                         plan->nesting != NULL ? plan->nesting->stride[i] : NULL) != PL_OK)
       return c->status;
   }
+  for (uint32_t i = 0; i < plan->outputs; i++)
+    if (kernel->out[i] != NULL && kernel->out[i]->alias != 0 &&
+        pl_alias_plan(plan, &plan->operand[plan->inputs + i], kernel->out[i]->alias - 1u, &results.array[i],
+                      args.array) != PL_OK)
+      return c->status;
   for (uint32_t i = 0; i < plan->scratches; i++)
     if (plan_scratch(plan, &plan->scratch[i], i, kernel->scratch[i]) != PL_OK)
       return c->status;

@@ -57,6 +57,7 @@ static void reset_operand(struct pl_operand *op) {
   for (uint32_t i = 0; i < op->buffers; i++)
     op->buffer[i].first = PL_NO_STEP;
   op->free = op->buffers;
+  op->fetched = op->queue->issued; /* nothing in this call */
   op->skip = op->prefetched;
   if (op->prefetched != 0 && op->queue->owner == op)
     op->queue->owner = NULL; /* the hot path leaves nothing out */
@@ -112,8 +113,7 @@ static void look_ahead(struct pl_context *c, struct pl_operand *op, uint32_t k) 
       pl_fetch_run(c, op);
     return;
   }
-  const bool changed = op->rank == 2 && !op->general ? evaluate(op, &op->cursor->grid, 2)
-                                                     : pl_evaluate_any(op, &op->cursor->grid);
+  const bool changed = pl_evaluate_any(op, &op->cursor->grid);
   const bool blocked = op->kind == PL_OPERAND_BLOCKED;
 
   if (c->status != PL_OK || (k > 0 && !changed))

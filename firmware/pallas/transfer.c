@@ -189,11 +189,16 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
   pl_write_deps(&deps, buffer, q->number);
+  if (op->alias != NULL)
+    pl_alias_fetch(op, buffer, &deps);
   if (!pl_issue(c, q, &deps, 0, op->tag))
     return false;
   op->tag += !empty; /* a fill alone is no copy */
+  op->fetched = q->issued;
   pl_has_written(c, buffer, q);
-  if (ragged)
+  if (op->alias != NULL)
+    pl_alias_queued(c, op);
+  if (ragged || op->alias != NULL)
     q->owner = NULL;
   else
     own_channel(op);
@@ -214,11 +219,16 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
   tpu_queue_put(q->base, TPU_DMA_SRC, buffer->address);
   tpu_queue_put(q->base, TPU_DMA_DST, latch->address);
   pl_read_deps(&deps, buffer, q->number);
+  if (op->alias != NULL)
+    pl_alias_write_back(op, &deps);
   if (!pl_issue(c, q, &deps, 0, op->tag))
     return false;
   op->tag++;
+  op->flushed = q->issued;
   pl_has_read(buffer, q);
-  if (latch->ragged || buffer->writer == PL_NOBODY || buffer->writer == q->number) {
+  if (op->alias != NULL)
+    pl_alias_queued(c, op);
+  if (latch->ragged || op->alias != NULL || buffer->writer == PL_NOBODY || buffer->writer == q->number) {
     q->owner = NULL;
   } else {
     op->wait_queue = buffer->writer;

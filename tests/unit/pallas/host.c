@@ -139,7 +139,8 @@ bool host_detects_races(void) {
 
 bool host_idle(void) {
   uint32_t status = 0;
-  return api->mmio_read(model, TPU_REG_STATUS, 4, &status) == TPU_OK && (status & TPU_REG_STATUS_IDLE_MASK) != 0;
+  return api->mmio_read(model, TPU_REG_STATUS, 4, &status) == TPU_OK &&
+         (status & TPU_REG_STATUS_IDLE_MASK) != 0;
 }
 
 const char *host_model(void) {

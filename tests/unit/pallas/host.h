@@ -38,8 +38,9 @@ bool host_idle(void);
 /* Name of the model. */
 const char *host_model(void);
 /*
- * What the scalar core queued since the last call: writes to GO, with the source and destination that are staged
- * (of DMA), and between them what the program noted. Off until the first call; the array belongs to the host.
+ * What the scalar core queued since the last call: writes to GO, with the source and destination that are
+ * staged (of DMA), and between them what the program noted. Off until the first call; the array belongs to
+ * the host.
  */
 struct host_event {
   bool note;

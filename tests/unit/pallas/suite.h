@@ -17,7 +17,7 @@ struct suite {
   bool bf16; /* the configuration multiplies bf16 */
   uint32_t dim;
   bool cycle_timing; /* the model takes the cycles that the hardware takes */
-  uint32_t cases; /* of each random test */
+  uint32_t cases;    /* of each random test */
 };
 extern struct suite suite;
 
@@ -42,6 +42,7 @@ void suite_dot_f32(void);
 void suite_vector(void);
 void suite_async(void);
 void suite_spec(void);
+void suite_alias(void);
 void suite_nested(void);
 void suite_loaded(void);
 void suite_prefetch(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * f32 operands of pl_dot(): the parts are made here once more, in plain C, multiplied as bf16 in the stated order,
- * and must give the same bits; and the result is as near to the product as the precision says.
+ * f32 operands of pl_dot(): the parts are made here once more, in plain C, multiplied as bf16 in the stated
+ * order, and must give the same bits; and the result is as near to the product as the precision says.
  */
 #include "suite.h"
 
@@ -58,11 +58,8 @@ static void parts_of(const pl_array *x, unsigned n, pl_array *part) {
 }
 
 static pl_status multiply(struct how how, pl_arrays operands, const pl_array *o) {
-  const pl_kernel kernel = {.name = "dot_f32",
-                            .body = body,
-                            .user = &how,
-                            .out = {PL_WHOLE},
-                            .scratch = {PL_ACC(PL_F32, M, N)}};
+  const pl_kernel kernel = {
+      .name = "dot_f32", .body = body, .user = &how, .out = {PL_WHOLE}, .scratch = {PL_ACC(PL_F32, M, N)}};
   return pl_call(&kernel, operands, PL_RESULTS(*o));
 }
 
@@ -89,7 +86,8 @@ static void run(unsigned precision, unsigned parts, bool y_is_bf16, bool transpo
   else
     parts_of(&y, ny, part + parts);
   if (!suite_ok(multiply((struct how){.mode = precision | orientation}, PL_ARGS(x, y), &o), "f32 dot") ||
-      !suite_ok(multiply((struct how){orientation, true, parts, ny}, (pl_arrays){part, parts + ny}, &want), "parts"))
+      !suite_ok(multiply((struct how){orientation, true, parts, ny}, (pl_arrays){part, parts + ny}, &want),
+                "parts"))
     return;
   check(memcmp(pl_hbm_pointer(&o), pl_hbm_pointer(&want), pl_array_bytes(&o)) == 0,
         "f32 x %s%s, %s: the bits of the passes over bf16 parts", y_is_bf16 ? "bf16" : "f32",
@@ -99,20 +97,25 @@ static void run(unsigned precision, unsigned parts, bool y_is_bf16, bool transpo
     for (int32_t j = 0; j < N; j++) {
       double sum = 0, size = 0;
       for (int32_t k = 0; k < K; k++) {
-        const double p = suite_get(&x, (uint32_t)(i * K + k)) * suite_get(&y, (uint32_t)(transposed ? j * K + k : k * N + j));
+        const double p = suite_get(&x, (uint32_t)(i * K + k)) *
+                         suite_get(&y, (uint32_t)(transposed ? j * K + k : k * N + j));
         sum += p;
         size += fabs(p);
       }
       const double error = fabs(suite_get(&o, (uint32_t)(i * N + j)) - sum) / size;
       worst = error > worst ? error : worst;
     }
-  /* One part is off by 2^-8 of its operand, two by 2^-16 and by the product of the second parts; sums add 2^-22. */
+  /* One part is off by 2^-8 of its operand, two by 2^-16 and by the product of the second parts; sums add
+   * 2^-22. */
   const double bound = ldexp(1.0, parts == 1 ? -7 : parts == 2 ? -14 : -21);
-  check(worst <= bound && worst > (parts == 3 ? 0 : bound / 64), "f32 x %s, %s: error 2^%.1f of the sum of sizes, bound 2^%.0f",
-        y_is_bf16 ? "bf16" : "f32", names[parts], log2(worst), log2(bound));
+  check(worst <= bound && worst > (parts == 3 ? 0 : bound / 64),
+        "f32 x %s, %s: error 2^%.1f of the sum of sizes, bound 2^%.0f", y_is_bf16 ? "bf16" : "f32",
+        names[parts], log2(worst), log2(bound));
 }
 
-static void too_large_body(void) { pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_PRECISION_HIGHEST); }
+static void too_large_body(void) {
+  pl_dot(pl_scratch(0), pl_input(0), pl_input(1), PL_PRECISION_HIGHEST);
+}
 
 void suite_dot_f32(void) {
   static const unsigned precision[] = {0, PL_OVERWRITE, PL_PRECISION_HIGH, PL_PRECISION_HIGHEST};
@@ -124,15 +127,15 @@ void suite_dot_f32(void) {
       run(precision[parts], parts, kind & 1, kind & 2);
   /* No room for the parts: the message says for what. */
   pl_array x = suite_array(PL_F32, PL_SHAPE(128, 256)), y = suite_array(PL_F32, PL_SHAPE(256, 128));
-  const pl_kernel kernel = {
-      .name = "large", .body = too_large_body, .scratch = {PL_ACC(PL_F32, 128, 128)}};
-  suite_fails(pl_call(&kernel, PL_ARGS(x, y), (pl_arrays){0}), PL_ERROR_BUDGET, "f32 dot without room", "large",
-              "bf16", "pl_dot keeps the bf16 parts of its f32 operands there, 3 of each", NULL);
+  const pl_kernel kernel = {.name = "large", .body = too_large_body, .scratch = {PL_ACC(PL_F32, 128, 128)}};
+  suite_fails(pl_call(&kernel, PL_ARGS(x, y), (pl_arrays){0}), PL_ERROR_BUDGET, "f32 dot without room",
+              "large", "bf16", "pl_dot keeps the bf16 parts of its f32 operands there, 3 of each", NULL);
   const struct how wrong = {.mode = 32};
   pl_array a = suite_array(PL_F32, PL_SHAPE(M, K)), b = suite_array(PL_F32, PL_SHAPE(K, N)),
            o = suite_array(PL_F32, PL_SHAPE(M, N)), i8 = suite_array(PL_INT8, PL_SHAPE(K, N));
-  suite_fails(multiply(wrong, PL_ARGS(a, b), &o), PL_ERROR_ARGUMENT, "a mode that is none", "mode 32", "PL_PRECISION_", NULL);
-  suite_fails(multiply((struct how){0}, PL_ARGS(a, i8), &o), PL_ERROR_SHAPE, "f32 x int8", "f32 x int8 -> f32",
-              "f32 or bf16 x f32 or bf16 -> f32", NULL);
+  suite_fails(multiply(wrong, PL_ARGS(a, b), &o), PL_ERROR_ARGUMENT, "a mode that is none", "mode 32",
+              "PL_PRECISION_", NULL);
+  suite_fails(multiply((struct how){0}, PL_ARGS(a, i8), &o), PL_ERROR_SHAPE, "f32 x int8",
+              "f32 x int8 -> f32", "f32 or bf16 x f32 or bf16 -> f32", NULL);
   check(host_logged() == 0, "f32 dot: the model logged nothing");
 }

@@ -111,6 +111,8 @@ def collect(device, models, exact):
         app = ["tools/run/peplos-run", "--platform", model, "--no-trace"]
         add(run(app + ["bench"], f"firmware on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
+        if model == "func":  # instructions, which are the same on both
+            add(run(app + ["build/firmware/test/feature_cost.elf"], "what features cost"), model)
         add(run(app + ["--data", "build/data/digits.bin", "digits", "--", "--bench"], f"digits on {model}"), model)
     for model in models:
         add(run([device, f"build/lib/libtpu_{model}.so"] + (["--exact"] if exact else []), f"bare {model} model"), model)

@@ -514,9 +514,10 @@ void pl_run_scoped_specs(pl_scoped_body body, void *user, const pl_scratch_spec 
                           sizeof(const pl_scratch_spec *))
 
 /*
- * A copy between any spaces but ACC; shapes and dtypes are equal. From pl_start() to pl_wait() neither side
- * may be touched. The refs are good for starting in the step that made them; waiting needs only the
- * semaphore and the bytes, so that a handle may be kept, or made anew, to wait in a later step.
+ * A copy between any spaces but ACC; shapes and dtypes are equal, and the sides share no memory. From
+ * pl_start() to pl_wait() neither side may be touched. The refs are good for starting in the step that made
+ * them; waiting needs only the semaphore and the bytes, so that a handle may be kept, or made anew, to wait
+ * in a later step.
  */
 typedef struct pl_copy_handle {
   pl_ref src, dst;

@@ -120,6 +120,11 @@ static void bad_body(void) {
     pl_start(&copy);
     pl_semaphore_signal(pl_at(pl_scratch(2), PL_INDEX(3), PL_INDEX(2)), 4);
     break;
+  case 11: /* every other row to the rows between is right, a step down is not */
+    pl_sync_copy(pl_at(v, PL_DS_STRIDED(0, 4, 2)), pl_at(v, PL_DS_STRIDED(1, 4, 2)));
+    pl_sync_copy(pl_at(v, PL_ALL, PL_DS(0, 12)), pl_at(v, PL_ALL, PL_DS(12, 12)));
+    pl_sync_copy(pl_at(v, PL_DS(0, 4)), pl_at(v, PL_DS(3, 4)));
+    break;
   case 9:
     pl_make_async_copy(pl_at(in, PL_DS(0, 2)), in, sem);
     break;
@@ -215,6 +220,9 @@ void suite_copies(void) {
        "several semaphores left",
        {"a copy that was not waited for: semaphore 7 of scratch, 0 of 384 bytes waited for",
         "; semaphore 11: 0 of 8 waited for"}},
+      {PL_ERROR_REF,
+       "a copy onto a part of itself",
+       {"step 0 (0): a copy within scratch 0 whose source and destination share elements"}},
   };
   x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
   o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));

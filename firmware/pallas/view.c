@@ -326,8 +326,8 @@ pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
   if (!fits) {
     pl_shape_text(view->shape, view->rank, shape);
     pl_fail(PL_ERROR_SHAPE,
-            "pl_bitcast: %s %s %s in %s as %s: the elements of its last dimension must be neighbours, and "
-            "rows must start at and be multiples of %d bytes",
+            "pl_bitcast: %s %s %s in %s as %s: elements must be neighbours, and rows begin at and "
+            "be multiples of %d bytes",
             pl_view_name(view, name), pl_dtype_name(view->dtype), shape, pl_space_name(view->space),
             pl_dtype_name(dtype), (int)to);
     return PL_NO_REF;

@@ -40,6 +40,10 @@ static void stale_body(void) {
 }
 
 static pl_array mine;
+
+static void inner_alloc_body(void) {
+  pl_alloc(PL_VMEM, PL_F32, PL_SHAPE(16, 40), &mine);
+}
 static int which;
 static void misuse_body(void) {
   pl_ref x = pl_input(0), o = pl_output(0);
@@ -97,6 +101,11 @@ static void misuse_body(void) {
   case 16:
     pl_alloc(PL_VMEM, PL_F32, PL_SHAPE(16, 40), &mine);
     break;
+  case 20: { /* the memory of a pipeline in a body lies behind the kernel's */
+    const pl_kernel inner = {.name = "inner", .body = inner_alloc_body, .grid = PL_GRID(2)};
+    pl_emit_pipeline(&inner, (pl_refs){0}, (pl_refs){0});
+    break;
+  }
   case 17:
     pl_alloc(PL_SMEM, PL_F32, PL_SHAPE(4), &mine);
     break;
@@ -295,6 +304,9 @@ static void test_misuse(void) {
     still_works(cases[i].name);
   }
   suite_ok(pl_free(&mine), "errors: HBM may be allocated in a body");
+  suite_fails(misuse(20), PL_ERROR_ARGUMENT, "errors: VMEM allocated in a pipeline of a body", "inner",
+              "VMEM belongs to the running plan", NULL);
+  still_works("VMEM allocated in a pipeline of a body");
   const pl_kernel stale = {.name = "stale",
                            .body = stale_body,
                            .grid = PL_GRID(4),

@@ -198,7 +198,6 @@ def main():
     parser.add_argument("--platform", default="func")
     parser.add_argument("--control", action="store_true")
     parser.add_argument("--extra", action="append", default=[], help="an option for peplos-run")
-    parser.add_argument("--waiting", action="store_true", help="also cases that wait for a feature of the runtime")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     options.damage = ""
@@ -210,7 +209,7 @@ def main():
     for program, elf in sorted({(case["program"], elf_of(case)) for case in cases.values()}):
         chosen = [c for c in cases.values() if c["program"] == program and elf_of(c) == elf and
                   (not options.words or any(word in c["name"] for word in options.words)) and
-                  (options.waiting or "waits" not in c) and ("races" not in c or options.platform == "func")]
+                  ("races" not in c or options.platform == "func")]
         for case, wrong, text in run_program(program, chosen, options) if chosen else ():
             ran += 1
             name = f"conformance {platform}: {case['name']}"

@@ -55,12 +55,9 @@ def page(features, cases):
     out = [HEAD.format(version=from_version[1])]
     for f in features.values():
         covering = [c for c in cases.values() if f["id"] in c["features"]]
-        names = ", ".join(c["name"] + (" (waits)" if "waits" in c else "") for c in covering) or f"none: {f.get('why', '')}"
+        names = ", ".join(c["name"] for c in covering) or f"none: {f.get('why', '')}"
         out.append(f"| {f['name']} | {code(f['jax'])} | {code(f['ours'])} | {oracle_of(covering)} | {names} |\n")
     out.append(f"\n{len(features)} features, {len(cases)} cases.\n")
-    waiting = [c for c in cases.values() if "waits" in c]
-    if waiting:
-        out.append(f"\n{len(waiting)} of them wait for features of the runtime and are not run yet.\n")
     out.append("\n## Tolerances and reasons\n\nCases that are not compared bit for bit, and those in which JAX is "
                "not followed or not asked.\n\n| case | tolerance | reason |\n|---|---|---|\n")
     for case in cases.values():

@@ -18,21 +18,18 @@
 static bool failed;
 
 /* Parts per ten thousand as a percentage. */
-static void figure_percent(const char *kernel, const char *what, uint64_t part, uint64_t whole)
-{
+static void figure_percent(const char *kernel, const char *what, uint64_t part, uint64_t whole) {
   const uint32_t v = (uint32_t)((part * 10000u + whole / 2) / whole);
   printf("FIGURE %s.%s %u.%02u %%\n", kernel, what, (unsigned)(v / 100), (unsigned)(v % 100));
 }
 
-static void fail(const char *kernel, const char *why)
-{
+static void fail(const char *kernel, const char *why) {
   printf("bench: %s: %s\n", kernel, why);
   failed = true;
 }
 
 /* bf16 bits of a small non-negative integer that bf16 can hold. */
-static uint16_t bf16_of(uint32_t v)
-{
+static uint16_t bf16_of(uint32_t v) {
   if (v == 0)
     return 0;
   uint32_t exponent = 31;
@@ -41,8 +38,7 @@ static uint16_t bf16_of(uint32_t v)
   return (uint16_t)((127 + exponent) << 7 | ((v << (31 - exponent)) >> 24 & 0x7f));
 }
 
-static void fill(const pl_array *x, const pl_array *y)
-{
+static void fill(const pl_array *x, const pl_array *y) {
   const int32_t columns = y->shape[1];
 
   for (uint32_t i = 0; i < (uint32_t)(x->shape[0] * x->shape[1]); i++) {
@@ -61,8 +57,7 @@ static void fill(const pl_array *x, const pl_array *y)
   }
 }
 
-static bool right(const pl_array *o, int32_t depth)
-{
+static bool right(const pl_array *o, int32_t depth) {
   for (int32_t m = 0; m < o->shape[0]; m++) {
     for (int32_t n = 0; n < o->shape[1]; n++) {
       const uint32_t want = (uint32_t)(depth * (n % 8)), at = (uint32_t)(m * o->shape[1] + n);
@@ -74,8 +69,7 @@ static bool right(const pl_array *o, int32_t depth)
   return true;
 }
 
-static void report(const char *name, const pl_stats *stats, uint64_t macs, uint32_t cold)
-{
+static void report(const char *name, const pl_stats *stats, uint64_t macs, uint32_t cold) {
   const uint32_t dim = boot_params.value[TPU_PARAM_DIM];
 
   figure_percent(name, "utilisation", macs, stats->cycles * dim * dim);
@@ -83,8 +77,7 @@ static void report(const char *name, const pl_stats *stats, uint64_t macs, uint3
   printf("FIGURE %s.cold_cycles %u cycles\n", name, (unsigned)cold);
 }
 
-static void product(const char *name, pl_dtype type, int32_t size, int32_t block, uint8_t buffers)
-{
+static void product(const char *name, pl_dtype type, int32_t size, int32_t block, uint8_t buffers) {
   const struct matmul_blocks blocks = {block, block, block, buffers};
   pl_array x, y, o;
   pl_stats stats;
@@ -115,10 +108,11 @@ static void product(const char *name, pl_dtype type, int32_t size, int32_t block
 }
 
 /* Operands and result stay on the chip: one product into ACC. */
-static void resident_body(void) { pl_dot(pl_output(0), pl_input(0), pl_input(1), PL_OVERWRITE); }
+static void resident_body(void) {
+  pl_dot(pl_output(0), pl_input(0), pl_input(1), PL_OVERWRITE);
+}
 
-static void resident(const char *name)
-{
+static void resident(const char *name) {
   enum { SIZE = 128 };
   pl_array x, y, o;
   pl_stats stats;
@@ -130,7 +124,8 @@ static void resident(const char *name)
     fail(name, pl_error_message());
     return;
   }
-  const pl_kernel kernel = {.name = name, .body = resident_body, .in = {PL_WHOLE, PL_WHOLE}, .out = {PL_WHOLE}};
+  const pl_kernel kernel = {
+      .name = name, .body = resident_body, .in = {PL_WHOLE, PL_WHOLE}, .out = {PL_WHOLE}};
   for (int call = 0; call < 2; call++) {
     if (pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o)) != PL_OK) {
       fail(name, pl_error_message());
@@ -146,11 +141,14 @@ static void resident(const char *name)
 }
 
 /* No compute: 4 MiB through VMEM in blocks of 16 KiB; both directions of HBM at once. */
-static void copy_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0]; }
-static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+static void copy_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+}
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
 
-static void copy_pipeline(const char *name)
-{
+static void copy_pipeline(const char *name) {
   enum { ROWS = 16384, COLUMNS = 64, BLOCK_ROWS = 64 }; /* f32: blocks of 16 KiB */
   pl_array x, o;
   pl_stats stats;
@@ -186,8 +184,7 @@ static void copy_pipeline(const char *name)
     fail(name, pl_error_message());
 }
 
-int main(void)
-{
+int main(void) {
   product("matmul_bf16_512_b128", PL_BF16, 512, 128, 2);
   product("matmul_int8_512_b128", PL_INT8, 512, 128, 2);
   product("matmul_bf16_512_b64", PL_BF16, 512, 64, 3);

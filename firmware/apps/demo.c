@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-int main(void)
-{
+int main(void) {
   const struct matmul_options matmul = {.m = 256, .n = 256, .k = 256, .blocks = {64, 64, 64, 3}};
   const struct digits_options digits = {.batch = 128, .show = 6, .expect = 96};
 

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   struct digits_options options = {.batch = 128, .show = 6};
 
   for (int i = 1; i < argc; i++) {
@@ -26,7 +25,9 @@ int main(int argc, char **argv)
       const char *name;
       int32_t *value;
       int low, high;
-    } known[] = {{"--batch", &options.batch, 1, 100000}, {"--show", &options.show, 0, 100000}, {"--expect", &options.expect, 0, 100}};
+    } known[] = {{"--batch", &options.batch, 1, 100000},
+                 {"--show", &options.show, 0, 100000},
+                 {"--expect", &options.expect, 0, 100}};
     unsigned k = 0;
     while (k < 3 && strcmp(argv[i], known[k].name) != 0)
       k++;
@@ -38,7 +39,8 @@ int main(int argc, char **argv)
     char *end;
     const long n = strtol(argv[++i], &end, 10);
     if (end == argv[i] || *end != '\0' || n < known[k].low || n > known[k].high) {
-      printf("digits: %s %s: a number from %d to %d is needed\n", known[k].name, argv[i], known[k].low, known[k].high);
+      printf("digits: %s %s: a number from %d to %d is needed\n", known[k].name, argv[i], known[k].low,
+             known[k].high);
       return BOOT_EXIT_USAGE;
     }
     *known[k].value = (int32_t)n;

@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   banner_print();
   for (int i = 1; i < argc; i++)
     printf("  argument %d: %s\n", i, argv[i]);

@@ -10,12 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void body(void) { pl_fill(pl_output(0), (uint32_t)pl_program_id(0)); }
+static void body(void) {
+  pl_fill(pl_output(0), (uint32_t)pl_program_id(0));
+}
 
-static void map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0]; }
+static void map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+}
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   char *end = "";
   const long n = argc > 1 ? strtol(argv[1], &end, 10) : 8;
   pl_array o;
@@ -24,7 +27,8 @@ int main(int argc, char **argv)
     printf("iota: a number of steps from 1 to 65536\n");
     return BOOT_EXIT_USAGE;
   }
-  const pl_kernel kernel = {.name = "iota", .body = body, .grid = PL_GRID((int32_t)n), .out = {PL_BLOCK(map, 1)}};
+  const pl_kernel kernel = {
+      .name = "iota", .body = body, .grid = PL_GRID((int32_t)n), .out = {PL_BLOCK(map, 1)}};
   if (pl_alloc(PL_HBM, PL_INT32, PL_SHAPE((int32_t)n), &o) != PL_OK ||
       pl_call(&kernel, (pl_arrays){NULL, 0}, PL_RESULTS(o)) != PL_OK) {
     printf("iota: %s\n", pl_error_message());

@@ -15,12 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-  "usage: matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] [--buffers N] [--type bf16|int8]\n"
-  "              [--calls N]\n";
+static const char usage[] = "usage: matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] "
+                            "[--buffers N] [--type bf16|int8]\n"
+                            "              [--calls N]\n";
 
-static bool parse(const char *text, long low, long high, int32_t *value)
-{
+static bool parse(const char *text, long low, long high, int32_t *value) {
   char *end;
   const long n = strtol(text, &end, 10);
 
@@ -32,8 +31,7 @@ static bool parse(const char *text, long low, long high, int32_t *value)
   return true;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   struct matmul_options options = {.blocks = {128, 128, 128, 2}};
   int32_t *const size[3] = {&options.m, &options.n, &options.k};
   int sizes = 0;

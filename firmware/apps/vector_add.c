@@ -12,22 +12,21 @@
 
 enum { COLUMNS = 128, ROWS = 32 };
 
-static void body(void) { pl_add(pl_output(0), pl_input(0), pl_input(1)); }
+static void body(void) {
+  pl_add(pl_output(0), pl_input(0), pl_input(1));
+}
 
-static void row_map(const pl_grid *g, pl_index *b)
-{
+static void row_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[0];
   b[1].start = 0;
 }
 
-static int fail(void)
-{
+static int fail(void) {
   printf("vector_add: %s\n", pl_error_message());
   return BOOT_EXIT_KERNEL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   char *end = "";
   const long n = argc > 1 ? strtol(argv[1], &end, 10) : 65536;
   pl_array x, y, o;
@@ -46,12 +45,12 @@ int main(int argc, char **argv)
     py[i] = (int32_t)(i ^ 0x5a5a5a5a);
   }
   const pl_kernel kernel = {
-    .name = "vector_add",
-    .body = body,
-    .grid = PL_GRID(pl_cdiv(shape.extent[0], ROWS)),
-    .dimension_semantics = {PL_PARALLEL},
-    .in = {PL_BLOCK(row_map, ROWS, COLUMNS), PL_BLOCK(row_map, ROWS, COLUMNS)},
-    .out = {PL_BLOCK(row_map, ROWS, COLUMNS)},
+      .name = "vector_add",
+      .body = body,
+      .grid = PL_GRID(pl_cdiv(shape.extent[0], ROWS)),
+      .dimension_semantics = {PL_PARALLEL},
+      .in = {PL_BLOCK(row_map, ROWS, COLUMNS), PL_BLOCK(row_map, ROWS, COLUMNS)},
+      .out = {PL_BLOCK(row_map, ROWS, COLUMNS)},
   };
   if (pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o)) != PL_OK)
     return fail();
@@ -65,6 +64,7 @@ int main(int argc, char **argv)
   }
   pl_stats stats;
   pl_get_stats(&stats);
-  printf("vector_add: %ld elements right, %u steps, %u cycles\n", n, (unsigned)stats.steps, (unsigned)stats.cycles);
+  printf("vector_add: %ld elements right, %u steps, %u cycles\n", n, (unsigned)stats.steps,
+         (unsigned)stats.cycles);
   return BOOT_EXIT_OK;
 }

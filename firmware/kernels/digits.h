@@ -16,6 +16,7 @@ struct digits_network {
 };
 
 /* images: uint8 [n, pixels]; classes: int32 [n]; batch: images a grid step. */
-pl_status kernel_digits(pl_array images, const struct digits_network *network, pl_array classes, int32_t batch);
+pl_status kernel_digits(pl_array images, const struct digits_network *network, pl_array classes,
+                        int32_t batch);
 
 #endif

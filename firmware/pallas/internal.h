@@ -246,9 +246,9 @@ struct pl_operand {
   uint32_t buffers, number; /* number: in args or results */
   uint32_t slot_bytes;
   struct pl_buffer *resident; /* a scalar prefetch argument on the chip: the memory it is copied from */
-  uint32_t hbm_bytes; /* from the array's first element to behind its last; 0 if it is not in HBM */
-  bool moves;         /* has a map and more than one block */
-  uint32_t *visited;  /* outputs: bitmap of blocks begun, or NULL */
+  uint32_t hbm_bytes;         /* from the array's first element to behind its last; 0 if it is not in HBM */
+  bool moves;                 /* has a map and more than one block */
+  uint32_t *visited;          /* outputs: bitmap of blocks begun, or NULL */
   uint32_t visited_words;
   uint32_t highest; /* outputs without bitmap: highest block begun, plus one */
 };

@@ -19,9 +19,9 @@
 #include "tpu_regs.h"
 #include "vpu_asm.h"
 
-#define HBM_BYTES (64u << 20)
+#define HBM_BYTES      (64u << 20)
 #define TRACE_CAPACITY (1u << 16)
-#define LATENCY 100u
+#define LATENCY        100u
 
 struct bench {
   const tpu_model_api *api;
@@ -38,14 +38,16 @@ static void die(const char *text) {
 
 static int hbm_read(void *opaque, uint64_t address, void *data, size_t n) {
   struct bench *b = opaque;
-  if (address > HBM_BYTES || n > HBM_BYTES - address) return 1;
+  if (address > HBM_BYTES || n > HBM_BYTES - address)
+    return 1;
   memcpy(data, b->hbm + address, n);
   return 0;
 }
 
 static int hbm_write(void *opaque, uint64_t address, const void *data, size_t n) {
   struct bench *b = opaque;
-  if (address > HBM_BYTES || n > HBM_BYTES - address) return 1;
+  if (address > HBM_BYTES || n > HBM_BYTES - address)
+    return 1;
   memcpy(b->hbm + address, data, n);
   return 0;
 }
@@ -57,12 +59,14 @@ static void log_line(void *opaque, tpu_log_class cls, const char *text) {
 }
 
 static void wr(struct bench *b, uint32_t offset, uint32_t value) {
-  if (b->api->mmio_write(b->model, offset, 4, value) != TPU_OK) die("register write failed");
+  if (b->api->mmio_write(b->model, offset, 4, value) != TPU_OK)
+    die("register write failed");
 }
 
 static uint32_t rd(struct bench *b, uint32_t offset) {
   uint32_t value = 0;
-  if (b->api->mmio_read(b->model, offset, 4, &value) != TPU_OK) die("register read failed");
+  if (b->api->mmio_read(b->model, offset, 4, &value) != TPU_OK)
+    die("register read failed");
   return value;
 }
 
@@ -78,13 +82,21 @@ static void take_trace(struct bench *b) {
       const uint64_t cycle = r[i].head & TPU_TRACE_CYCLE_MASK;
       switch ((r[i].head & TPU_TRACE_EVENT_MASK) >> TPU_TRACE_EVENT_SHIFT) {
       case TPU_EVENT_GO:
-        if (b->first_go == 0) b->first_go = cycle;
+        if (b->first_go == 0)
+          b->first_go = cycle;
         b->go = cycle;
         break;
-      case TPU_EVENT_SIGNAL: b->signal = cycle; break;
-      case TPU_EVENT_START: b->start = cycle; break;
-      case TPU_EVENT_END: b->end = cycle; break;
-      default: break;
+      case TPU_EVENT_SIGNAL:
+        b->signal = cycle;
+        break;
+      case TPU_EVENT_START:
+        b->start = cycle;
+        break;
+      case TPU_EVENT_END:
+        b->end = cycle;
+        break;
+      default:
+        break;
       }
     }
   }
@@ -95,11 +107,14 @@ static void finish(struct bench *b) {
   uint64_t ran;
   tpu_stop stop;
   do {
-    if (b->api->advance(b->model, 1000000, &ran, &stop) != TPU_OK) die("the model stopped with a fault");
+    if (b->api->advance(b->model, 1000000, &ran, &stop) != TPU_OK)
+      die("the model stopped with a fault");
     take_trace(b);
-    if (stop == TPU_STOP_BLOCKED) die("blocked: a wait is never satisfied");
+    if (stop == TPU_STOP_BLOCKED)
+      die("blocked: a wait is never satisfied");
   } while (stop != TPU_STOP_IDLE);
-  if (rd(b, TPU_REG_ERROR) != 0) die("the device reports an error");
+  if (rd(b, TPU_REG_ERROR) != 0)
+    die("the device reports an error");
 }
 
 /* Queue a command, letting time pass while the queue is full. */
@@ -107,7 +122,8 @@ static void go(struct bench *b, unsigned queue, uint32_t tag) {
   uint64_t ran;
   tpu_stop stop;
   while (rd(b, TPU_QUEUE_BASE(queue) + TPU_Q_GO) == 0) {
-    if (b->api->advance(b->model, 50, &ran, &stop) != TPU_OK) die("the model stopped with a fault");
+    if (b->api->advance(b->model, 50, &ran, &stop) != TPU_OK)
+      die("the model stopped with a fault");
     take_trace(b);
   }
   queue_word(b, queue, TPU_Q_GO, tag);
@@ -127,7 +143,8 @@ static void wait_for(struct bench *b, unsigned queue, unsigned wait, unsigned se
 
 static void start_over(struct bench *b) {
   wr(b, TPU_REG_CTRL, TPU_REG_CTRL_SOFT_RESET_MASK);
-  while (rd(b, TPU_REG_STATUS) & TPU_REG_STATUS_ABORTING_MASK) continue;
+  while (rd(b, TPU_REG_STATUS) & TPU_REG_STATUS_ABORTING_MASK)
+    continue;
   wr(b, TPU_REG_SEM_MODE(0), 0xffffffffu);
   wr(b, TPU_REG_SEM_MODE(1), 0xffffffffu);
   take_trace(b);
@@ -170,7 +187,8 @@ static uint64_t chained_copies(struct bench *b, unsigned n, unsigned channels) {
     signals_own_ticket(b, q);
     stage_copy(b, q, TPU_SPACE_HBM, 0x10000 + 0x10000 * q, 1024, TPU_SPACE_VMEM, 0x10000 * q, 1024, 1024, 4);
   }
-  for (unsigned i = 0; i < n; ++i) go(b, i % channels, i);
+  for (unsigned i = 0; i < n; ++i)
+    go(b, i % channels, i);
   finish(b);
   return b->signal - b->first_go;
 }
@@ -180,7 +198,8 @@ static void dma_figures(struct bench *b) {
   const uint64_t big = one_copy(b, 256, 256), small = one_copy(b, 64, 1);
   figure("dma_64k_rows256.bandwidth", 100.0 * 65536 / rate / (double)(big - LATENCY), "% of the port");
   figure("dma_64b.overhead", (double)small - LATENCY - 4, "cycles");
-  figure("dma_rows64.bandwidth", 100.0 * 65536 / rate / (double)(one_copy(b, 64, 1024) - LATENCY), "% of the port");
+  figure("dma_rows64.bandwidth", 100.0 * 65536 / rate / (double)(one_copy(b, 64, 1024) - LATENCY),
+         "% of the port");
   for (unsigned channels = 1; channels <= 3; channels += 2) {
     const uint64_t few = chained_copies(b, 24, channels), many = chained_copies(b, 96, channels);
     figure(channels == 1 ? "dma_chain.bubble" : "dma_chain_channels.bubble",
@@ -190,7 +209,8 @@ static void dma_figures(struct bench *b) {
 
 /* ---- MXU ---- */
 
-static void stage_dot(struct bench *b, unsigned dtype, uint32_t a, uint32_t bb, uint32_t c, uint32_t size, bool acc) {
+static void stage_dot(struct bench *b, unsigned dtype, uint32_t a, uint32_t bb, uint32_t c, uint32_t size,
+                      bool acc) {
   const uint32_t pitch = size * (dtype == TPU_MXU_DTYPE_BF16 ? 2 : 1);
   queue_word(b, TPU_QUEUE_MXU, TPU_MXU_A, a);
   queue_word(b, TPU_QUEUE_MXU, TPU_MXU_B, bb);
@@ -227,7 +247,8 @@ static uint64_t chained_dots(struct bench *b, unsigned n, bool copies, double *s
   uint64_t ran;
   tpu_stop stop;
   do {
-    if (b->api->advance(b->model, 200, &ran, &stop) != TPU_OK) die("the model stopped with a fault");
+    if (b->api->advance(b->model, 200, &ran, &stop) != TPU_OK)
+      die("the model stopped with a fault");
     take_trace(b);
     mxu_end = b->api->cycle(b->model);
   } while (rd(b, TPU_REG_SEM_VALUE(TPU_QUEUE_MXU)) != n);
@@ -256,9 +277,13 @@ static void mxu_figures(struct bench *b) {
 
 static void load_drain_program(struct bench *b, unsigned lanes) {
   const uint64_t program[] = {
-      tpu_vasm_loop(0, 6), tpu_vasm_loop(1, 5), tpu_vasm_ld(0, (struct tpu_vasm_memory){.areg = 0, .acc = true}),
-      tpu_vasm_st(TPU_V(0), (struct tpu_vasm_memory){.areg = 1, .dtype = TPU_VMEM_DTYPE_BF16}), tpu_vasm_end(1),
-      tpu_vasm_end(0), tpu_vasm_halt()};
+      tpu_vasm_loop(0, 6),
+      tpu_vasm_loop(1, 5),
+      tpu_vasm_ld(0, (struct tpu_vasm_memory){.areg = 0, .acc = true}),
+      tpu_vasm_st(TPU_V(0), (struct tpu_vasm_memory){.areg = 1, .dtype = TPU_VMEM_DTYPE_BF16}),
+      tpu_vasm_end(1),
+      tpu_vasm_end(0),
+      tpu_vasm_halt()};
   for (unsigned i = 0; i < sizeof program / sizeof program[0]; ++i) {
     wr(b, TPU_REG_VPROG(2 * i), (uint32_t)program[i]);
     wr(b, TPU_REG_VPROG(2 * i + 1), (uint32_t)(program[i] >> 32));
@@ -270,13 +295,15 @@ static void load_drain_program(struct bench *b, unsigned lanes) {
   queue_word(b, q, TPU_VPU_PITCH(1), 256);
   queue_word(b, q, TPU_VPU_STRIDE(3 * 0 + 1), 8);
   queue_word(b, q, TPU_VPU_STRIDE(3 * 1 + 1), 8 * 256);
-  queue_word(b, q, TPU_VPU_STRIDE(3 * 1 + 0), 2 * lanes - 128 * 256); /* back to the first row, next columns */
+  queue_word(b, q, TPU_VPU_STRIDE(3 * 1 + 0),
+             2 * lanes - 128 * 256); /* back to the first row, next columns */
 }
 
 static double matmul_512(struct bench *b, unsigned lanes, uint64_t *cycles) {
   struct timespec t0, t1;
   start_over(b);
-  for (unsigned q = 0; q < 7; ++q) signals_own_ticket(b, q);
+  for (unsigned q = 0; q < 7; ++q)
+    signals_own_ticket(b, q);
   load_drain_program(b, lanes);
   const uint32_t slot = 0x8000;
   uint32_t steps = 0, blocks = 0;
@@ -286,15 +313,18 @@ static double matmul_512(struct bench *b, unsigned lanes, uint64_t *cycles) {
       for (unsigned k = 0; k < 4; ++k, ++steps) {
         const uint32_t a = (steps & 1) * slot, bb = 0x20000 + (steps & 1) * slot, c = (blocks & 1) * 1024;
         for (unsigned q = 0; q < 2; ++q) {
-          stage_copy(b, q, TPU_SPACE_HBM, q == 0 ? (i * 128 * 512 + k * 128) * 2 : (1u << 20) + (k * 128 * 512 + j * 128) * 2,
+          stage_copy(b, q, TPU_SPACE_HBM,
+                     q == 0 ? (i * 128 * 512 + k * 128) * 2 : (1u << 20) + (k * 128 * 512 + j * 128) * 2,
                      1024, TPU_SPACE_VMEM, q == 0 ? a : bb, 256, 256, 128);
-          if (steps >= 2) wait_for(b, q, 0, TPU_QUEUE_MXU, steps - 1);
+          if (steps >= 2)
+            wait_for(b, q, 0, TPU_QUEUE_MXU, steps - 1);
           go(b, q, steps);
         }
         stage_dot(b, TPU_MXU_DTYPE_BF16, a, bb, c, 128, k != 0);
         wait_for(b, TPU_QUEUE_MXU, 0, 0, steps + 1);
         wait_for(b, TPU_QUEUE_MXU, 1, 1, steps + 1);
-        if (blocks >= 2) wait_for(b, TPU_QUEUE_MXU, 2, TPU_QUEUE_VPU, blocks - 1);
+        if (blocks >= 2)
+          wait_for(b, TPU_QUEUE_MXU, 2, TPU_QUEUE_VPU, blocks - 1);
         go(b, TPU_QUEUE_MXU, steps);
       }
       const uint32_t o = 0x40000 + (blocks & 1) * slot;
@@ -302,9 +332,11 @@ static double matmul_512(struct bench *b, unsigned lanes, uint64_t *cycles) {
       queue_word(b, TPU_QUEUE_VPU, TPU_VPU_ADDR(1), o);
       queue_word(b, TPU_QUEUE_VPU, TPU_VPU_STRIDE(0), 0);
       wait_for(b, TPU_QUEUE_VPU, 0, TPU_QUEUE_MXU, steps);
-      if (blocks >= 2) wait_for(b, TPU_QUEUE_VPU, 1, 3, blocks - 1);
+      if (blocks >= 2)
+        wait_for(b, TPU_QUEUE_VPU, 1, 3, blocks - 1);
       go(b, TPU_QUEUE_VPU, blocks);
-      stage_copy(b, 3, TPU_SPACE_VMEM, o, 256, TPU_SPACE_HBM, (2u << 20) + (i * 128 * 512 + j * 128) * 2, 1024, 256, 128);
+      stage_copy(b, 3, TPU_SPACE_VMEM, o, 256, TPU_SPACE_HBM, (2u << 20) + (i * 128 * 512 + j * 128) * 2,
+                 1024, 256, 128);
       wait_for(b, 3, 0, TPU_QUEUE_VPU, blocks + 1);
       go(b, 3, blocks);
     }
@@ -320,7 +352,8 @@ static double fastest_512(struct bench *b, unsigned lanes, unsigned n, uint64_t 
   double best = 1e9;
   for (unsigned i = 0; i < n; ++i) {
     const double s = matmul_512(b, lanes, cycles);
-    if (s < best) best = s;
+    if (s < best)
+      best = s;
   }
   return best;
 }
@@ -329,43 +362,55 @@ static void speed_figures(struct bench *b, unsigned lanes, bool exact) {
   uint64_t cycles;
   const double best = fastest_512(b, lanes, exact ? 1 : 3, &cycles);
   figure("device_matmul_bf16_512.utilisation", 100.0 * 512 * 512 * 512 / 256 / (double)cycles, "%");
-  if (exact) return;
+  if (exact)
+    return;
   char name[64];
   snprintf(name, sizeof name, "%s.khz", b->api->name);
   figure(name, (double)cycles / best / 1e3, "kHz");
-  if (strcmp(b->api->name, "func") != 0) return;
+  if (strcmp(b->api->name, "func") != 0)
+    return;
   figure("func.gmacs_matmul_512", 512.0 * 512 * 512 / best / 1e9, "GMAC/s");
   for (unsigned dtype = 0; dtype < 2; ++dtype) {
     double seconds, least = 1e9;
     for (unsigned i = 0; i < 3; ++i) {
       chained_dots(b, 256, false, &seconds, dtype);
-      if (seconds < least) least = seconds;
+      if (seconds < least)
+        least = seconds;
     }
-    figure(dtype == TPU_MXU_DTYPE_BF16 ? "func.gmacs_bf16" : "func.gmacs_int8", 256.0 * 128 * 128 * 128 / least / 1e9,
-           "GMAC/s");
+    figure(dtype == TPU_MXU_DTYPE_BF16 ? "func.gmacs_bf16" : "func.gmacs_int8",
+           256.0 * 128 * 128 * 128 / least / 1e9, "GMAC/s");
   }
 }
 
 static void create(struct bench *b, bool races) {
   const tpu_model_host host = {.opaque = b, .mem_read = hbm_read, .mem_write = hbm_write, .log = log_line};
-  const tpu_model_config config = {.struct_size = sizeof config, .abi_hash = TPU_ABI_HASH, .seed = 1,
-                                   .detect_races = races, .trace_records = TRACE_CAPACITY};
+  const tpu_model_config config = {.struct_size = sizeof config,
+                                   .abi_hash = TPU_ABI_HASH,
+                                   .seed = 1,
+                                   .detect_races = races,
+                                   .trace_records = TRACE_CAPACITY};
   char error[256];
-  if (b->api->create(&config, &host, &b->model, error, sizeof error) != TPU_OK) die(error);
+  if (b->api->create(&config, &host, &b->model, error, sizeof error) != TPU_OK)
+    die(error);
 }
 
 int main(int argc, char **argv) {
   const bool exact = argc == 3 && strcmp(argv[2], "--exact") == 0; /* no host speeds */
-  if (argc != 2 && !exact) die("usage: device LIBRARY [--exact]");
+  if (argc != 2 && !exact)
+    die("usage: device LIBRARY [--exact]");
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (!library) die(dlerror());
+  if (!library)
+    die(dlerror());
   tpu_model_get_api_fn get;
   *(void **)&get = dlsym(library, "tpu_model_get_api");
-  if (!get) die("the library has no tpu_model_get_api");
+  if (!get)
+    die("the library has no tpu_model_get_api");
   struct bench b = {.api = get(), .hbm = calloc(1, HBM_BYTES)};
-  if (!b.hbm) die("out of memory");
+  if (!b.hbm)
+    die("out of memory");
   /* bf16 1.0 everywhere: finite sums, as fast or slow as any other data. */
-  for (uint32_t i = 0; i < (4u << 20); i += 2) memcpy(b.hbm + i, &(uint16_t){0x3f80}, 2);
+  for (uint32_t i = 0; i < (4u << 20); i += 2)
+    memcpy(b.hbm + i, &(uint16_t){0x3f80}, 2);
   const bool func = strcmp(b.api->name, "func") == 0;
   create(&b, func);
   dma_figures(&b);
@@ -375,7 +420,8 @@ int main(int argc, char **argv) {
   if (func && !exact) {
     uint64_t cycles;
     create(&b, false);
-    figure("func.gmacs_matmul_512_no_races", 512.0 * 512 * 512 / fastest_512(&b, 16, 3, &cycles) / 1e9, "GMAC/s");
+    figure("func.gmacs_matmul_512_no_races", 512.0 * 512 * 512 / fastest_512(&b, 16, 3, &cycles) / 1e9,
+           "GMAC/s");
     b.api->destroy(b.model);
   }
   free(b.hbm);

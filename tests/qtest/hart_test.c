@@ -12,13 +12,13 @@
 #include "tpu_memmap.h"
 #include "tpu_regs.h"
 
-#define REG(offset) (*(volatile uint32_t *)(PEPLOS_TPU_BASE + (offset)))
+#define REG(offset)  (*(volatile uint32_t *)(PEPLOS_TPU_BASE + (offset)))
 #define UART(offset) (*(volatile uint32_t *)(PEPLOS_UART_BASE + (offset)))
-#define FINISHER (*(volatile uint32_t *)PEPLOS_FINISHER_BASE)
-#define BOOTS (*(volatile uint32_t *)(PEPLOS_HBM_BASE + 0x100)) /* HBM outlives a reset */
-#define GO TPU_QUEUE_BASE(TPU_QUEUE_SYNC)
-#define MIE_MEIE 0x800u
-#define MSTATUS_MIE 8u
+#define FINISHER     (*(volatile uint32_t *)PEPLOS_FINISHER_BASE)
+#define BOOTS        (*(volatile uint32_t *)(PEPLOS_HBM_BASE + 0x100)) /* HBM outlives a reset */
+#define GO           TPU_QUEUE_BASE(TPU_QUEUE_SYNC)
+#define MIE_MEIE     0x800u
+#define MSTATUS_MIE  8u
 
 /* Set by the trap handler. */
 volatile uint32_t trap_count, trap_cause, trap_cycle;
@@ -26,21 +26,18 @@ volatile uint32_t trap_count, trap_cause, trap_cycle;
 void handle_trap(uint32_t cause);
 int main(void);
 
-static void put(char c)
-{
+static void put(char c) {
   while (UART(0) & 0x80000000u) {
   }
   UART(0) = (uint8_t)c;
 }
 
-static void puts_(const char *s)
-{
+static void puts_(const char *s) {
   while (*s)
     put(*s++);
 }
 
-static void put_value(uint32_t value)
-{
+static void put_value(uint32_t value) {
   char digits[10];
   int n = 0;
 
@@ -52,8 +49,7 @@ static void put_value(uint32_t value)
     put(digits[--n]);
 }
 
-__attribute__((noreturn)) static void finish(uint32_t code)
-{
+__attribute__((noreturn)) static void finish(uint32_t code) {
   UART(8) = 1u | 1u << 16; /* txcnt = 1: IP.txwm says that the FIFO is empty */
   while (!(UART(20) & 1u)) {
   }
@@ -63,8 +59,7 @@ __attribute__((noreturn)) static void finish(uint32_t code)
 }
 
 /* An illegal instruction is stepped over by its length; an interrupt is acknowledged. */
-void handle_trap(uint32_t cause)
-{
+void handle_trap(uint32_t cause) {
   trap_count++;
   trap_cause = cause;
   if (cause & 0x80000000u) {
@@ -79,16 +74,15 @@ void handle_trap(uint32_t cause)
 }
 
 /* One instruction as a word or half word; 1 if it traps as illegal. */
-#define TRAPS(directive)                                              \
-  ({                                                                  \
-    trap_count = 0;                                                   \
-    __asm__ volatile(directive : : : "t0", "t1", "t2", "memory");     \
-    (uint32_t)(trap_count == 1 && trap_cause == 2);                   \
+#define TRAPS(directive)                                                                                     \
+  ({                                                                                                         \
+    trap_count = 0;                                                                                          \
+    __asm__ volatile(directive : : : "t0", "t1", "t2", "memory");                                            \
+    (uint32_t)(trap_count == 1 && trap_cause == 2);                                                          \
   })
 
 /* The hart is RV32IMC with Zicsr and Zifencei, and no more. */
-static void test_isa(void)
-{
+static void test_isa(void) {
   puts_("isa.has");
   put_value(TRAPS("mul t0, t1, t2"));
   put_value(TRAPS("remu t0, t1, t2"));
@@ -110,8 +104,7 @@ static void test_isa(void)
 }
 
 /* Sleeps until the job's interrupt is pending, MIE = 0; returns the cycle it went on. */
-static uint32_t sleep_until_done(void)
-{
+static uint32_t sleep_until_done(void) {
   uint32_t cycle;
 
   for (;;) {
@@ -125,8 +118,7 @@ static uint32_t sleep_until_done(void)
   return cycle;
 }
 
-static void test_sleep(void)
-{
+static void test_sleep(void) {
   static const uint32_t lengths[] = {1, 2, 3, 5, 17, 1000, 4095, 4096, 20000, 100000, 1000000};
 
   REG(TPU_REG_INTR_ENABLE) = TPU_REG_INTR_ENABLE_DONE_MASK;
@@ -141,8 +133,7 @@ static void test_sleep(void)
 }
 
 /* The same with more and more to do between the look and WFI. */
-static void test_late_sleep(void)
-{
+static void test_late_sleep(void) {
   puts_("late");
   for (uint32_t work = 1; work < 5000; work *= 3) {
     uint32_t start = REG(TPU_REG_CYCLE_LO);
@@ -157,8 +148,7 @@ static void test_late_sleep(void)
 }
 
 /* Interrupts enabled, the hart computes and does not touch the device. */
-static void test_running(void)
-{
+static void test_running(void) {
   puts_("running");
   for (uint32_t length = 10; length < 100000; length *= 7) {
     uint32_t before = trap_count;
@@ -173,8 +163,7 @@ static void test_running(void)
   puts_("\n");
 }
 
-static void test_polling(void)
-{
+static void test_polling(void) {
   puts_("polling");
   for (uint32_t length = 10; length < 100000; length *= 7) {
     uint32_t polls = 0;
@@ -188,8 +177,7 @@ static void test_polling(void)
 }
 
 /* A timer interrupt ends a sleep while the device is at work. */
-static void test_timer(void)
-{
+static void test_timer(void) {
   volatile uint32_t *mtimecmp = (volatile uint32_t *)(PEPLOS_ACLINT_BASE + 0x4000);
   volatile uint32_t *mtime = (volatile uint32_t *)(PEPLOS_ACLINT_BASE + 0xbff8);
 
@@ -207,8 +195,7 @@ static void test_timer(void)
   puts_("\n");
 }
 
-int main(void)
-{
+int main(void) {
   const char *how = (const char *)PEPLOS_ARGS_BASE;
 
   if (how[0] == 'h') { /* hang: nothing will wake the hart */
@@ -243,36 +230,35 @@ int main(void)
 }
 
 /* Reset at the start of RAM; a trap saves what a C function may change. */
-__asm__(
-    ".section .text.start\n"
-    ".globl _start\n"
-    "_start:\n"
-    ".option push\n.option norelax\n"
-    "  la gp, __global_pointer$\n"
-    ".option pop\n"
-    "  la sp, __stack_top\n"
-    "  la t0, trap_entry\n"
-    "  csrw mtvec, t0\n"
-    "  la t0, __bss_start\n"
-    "  la t1, __bss_end\n"
-    "1: bgeu t0, t1, 2f\n"
-    "  sw zero, 0(t0)\n"
-    "  addi t0, t0, 4\n"
-    "  j 1b\n"
-    "2: call main\n"
-    "3: j 3b\n"
-    ".align 2\n"
-    "trap_entry:\n"
-    "  addi sp, sp, -64\n"
-    "  sw ra, 0(sp)\n  sw t0, 4(sp)\n  sw t1, 8(sp)\n  sw t2, 12(sp)\n"
-    "  sw a0, 16(sp)\n  sw a1, 20(sp)\n  sw a2, 24(sp)\n  sw a3, 28(sp)\n"
-    "  sw a4, 32(sp)\n  sw a5, 36(sp)\n  sw a6, 40(sp)\n  sw a7, 44(sp)\n"
-    "  sw t3, 48(sp)\n  sw t4, 52(sp)\n  sw t5, 56(sp)\n  sw t6, 60(sp)\n"
-    "  csrr a0, mcause\n"
-    "  call handle_trap\n"
-    "  lw ra, 0(sp)\n  lw t0, 4(sp)\n  lw t1, 8(sp)\n  lw t2, 12(sp)\n"
-    "  lw a0, 16(sp)\n  lw a1, 20(sp)\n  lw a2, 24(sp)\n  lw a3, 28(sp)\n"
-    "  lw a4, 32(sp)\n  lw a5, 36(sp)\n  lw a6, 40(sp)\n  lw a7, 44(sp)\n"
-    "  lw t3, 48(sp)\n  lw t4, 52(sp)\n  lw t5, 56(sp)\n  lw t6, 60(sp)\n"
-    "  addi sp, sp, 64\n"
-    "  mret\n");
+__asm__(".section .text.start\n"
+        ".globl _start\n"
+        "_start:\n"
+        ".option push\n.option norelax\n"
+        "  la gp, __global_pointer$\n"
+        ".option pop\n"
+        "  la sp, __stack_top\n"
+        "  la t0, trap_entry\n"
+        "  csrw mtvec, t0\n"
+        "  la t0, __bss_start\n"
+        "  la t1, __bss_end\n"
+        "1: bgeu t0, t1, 2f\n"
+        "  sw zero, 0(t0)\n"
+        "  addi t0, t0, 4\n"
+        "  j 1b\n"
+        "2: call main\n"
+        "3: j 3b\n"
+        ".align 2\n"
+        "trap_entry:\n"
+        "  addi sp, sp, -64\n"
+        "  sw ra, 0(sp)\n  sw t0, 4(sp)\n  sw t1, 8(sp)\n  sw t2, 12(sp)\n"
+        "  sw a0, 16(sp)\n  sw a1, 20(sp)\n  sw a2, 24(sp)\n  sw a3, 28(sp)\n"
+        "  sw a4, 32(sp)\n  sw a5, 36(sp)\n  sw a6, 40(sp)\n  sw a7, 44(sp)\n"
+        "  sw t3, 48(sp)\n  sw t4, 52(sp)\n  sw t5, 56(sp)\n  sw t6, 60(sp)\n"
+        "  csrr a0, mcause\n"
+        "  call handle_trap\n"
+        "  lw ra, 0(sp)\n  lw t0, 4(sp)\n  lw t1, 8(sp)\n  lw t2, 12(sp)\n"
+        "  lw a0, 16(sp)\n  lw a1, 20(sp)\n  lw a2, 24(sp)\n  lw a3, 28(sp)\n"
+        "  lw a4, 32(sp)\n  lw a5, 36(sp)\n  lw a6, 40(sp)\n  lw a7, 44(sp)\n"
+        "  lw t3, 48(sp)\n  lw t4, 52(sp)\n  lw t5, 56(sp)\n  lw t6, 60(sp)\n"
+        "  addi sp, sp, 64\n"
+        "  mret\n");

@@ -30,19 +30,19 @@
 
 /* Upper four bits of a tag; the rest is the job's length in cycles. */
 enum job {
-  JOB_DONE = 0,   /* ends after the length and sets INTR_STATE.done */
-  JOB_BLOCK = 1,  /* is blocked after the length until a semaphore is signalled */
-  JOB_STORE = 2,  /* as JOB_DONE, and writes its end cycle to HBM address 0 */
-  JOB_FAULT = 3,  /* the model dies after the length */
+  JOB_DONE = 0,  /* ends after the length and sets INTR_STATE.done */
+  JOB_BLOCK = 1, /* is blocked after the length until a semaphore is signalled */
+  JOB_STORE = 2, /* as JOB_DONE, and writes its end cycle to HBM address 0 */
+  JOB_FAULT = 3, /* the model dies after the length */
 };
 
-#define SMEM_BYTES 16384
+#define SMEM_BYTES    16384
 #define WINDOW_CYCLES 3 /* an access to SMEM lets so many cycles pass */
 
 struct stub_state {
   uint64_t cycle;
-  uint64_t end;     /* cycle at which the job ends */
-  uint32_t tag;     /* the job's tag */
+  uint64_t end; /* cycle at which the job ends */
+  uint32_t tag; /* the job's tag */
   bool running;
   bool blocked;
   uint32_t scratch, intr_state, intr_enable, semaphore, cycle_hi;
@@ -57,18 +57,16 @@ struct tpu_model {
   bool trace_on;
 };
 
-static void emit(tpu_model *m, unsigned event, uint32_t tag)
-{
+static void emit(tpu_model *m, unsigned event, uint32_t tag) {
   if (m->trace_on && m->trace_used < m->trace_capacity)
-    m->trace[m->trace_used++] = (tpu_trace_record){
-        .head = m->s.cycle | (uint64_t)event << TPU_TRACE_EVENT_SHIFT |
-                (uint64_t)TPU_QUEUE_SYNC << TPU_TRACE_QUEUE_SHIFT,
-        .tag = tag};
+    m->trace[m->trace_used++] =
+        (tpu_trace_record){.head = m->s.cycle | (uint64_t)event << TPU_TRACE_EVENT_SHIFT |
+                                   (uint64_t)TPU_QUEUE_SYNC << TPU_TRACE_QUEUE_SHIFT,
+                           .tag = tag};
 }
 
-static tpu_status stub_create(const tpu_model_config *config, const tpu_model_host *host,
-                              tpu_model **model, char *error, size_t error_size)
-{
+static tpu_status stub_create(const tpu_model_config *config, const tpu_model_host *host, tpu_model **model,
+                              char *error, size_t error_size) {
   *model = NULL;
   if (config->config && strcmp(config->config, "stub")) {
     snprintf(error, error_size, "no configuration '%s' in the stub", config->config);
@@ -88,50 +86,42 @@ static tpu_status stub_create(const tpu_model_config *config, const tpu_model_ho
   return TPU_OK;
 }
 
-static void stub_destroy(tpu_model *m)
-{
+static void stub_destroy(tpu_model *m) {
   free(m->trace);
   free(m);
 }
 
-static tpu_status stub_reset(tpu_model *m, tpu_reset_kind kind)
-{
+static tpu_status stub_reset(tpu_model *m, tpu_reset_kind kind) {
   (void)kind;
   m->s = (struct stub_state){0};
   return TPU_OK;
 }
 
-static bool stub_irq(const tpu_model *m)
-{
+static bool stub_irq(const tpu_model *m) {
   return m->s.intr_state & m->s.intr_enable;
 }
 
-static bool stub_quiescent(const tpu_model *m)
-{
+static bool stub_quiescent(const tpu_model *m) {
   return !m->s.running || m->s.blocked;
 }
 
-static uint32_t param(unsigned index, bool value)
-{
+static uint32_t param(unsigned index, bool value) {
   static const uint32_t rom[][2] = {
       {TPU_PARAM_CYCLE_HZ, 125000000}, {TPU_PARAM_HBM_BYTES, PEPLOS_HBM_SIZE}, {TPU_PARAM_END, 0}};
   return index < sizeof(rom) / sizeof(rom[0]) ? rom[index][value] : 0;
 }
 
-static void guest_error(tpu_model *m, const char *what, uint32_t offset)
-{
+static void guest_error(tpu_model *m, const char *what, uint32_t offset) {
   char text[80];
   snprintf(text, sizeof(text), "stub: bad %s of offset 0x%x", what, (unsigned)offset);
   m->host.log(m->host.opaque, TPU_LOG_GUEST_ERROR, text);
 }
 
-static bool in_smem(uint32_t offset, unsigned size)
-{
+static bool in_smem(uint32_t offset, unsigned size) {
   return offset >= TPU_WINDOW_SMEM && offset - TPU_WINDOW_SMEM + size <= SMEM_BYTES;
 }
 
-static uint32_t read_register(tpu_model *m, uint32_t offset)
-{
+static uint32_t read_register(tpu_model *m, uint32_t offset) {
   struct stub_state *s = &m->s;
 
   switch (offset) {
@@ -140,8 +130,8 @@ static uint32_t read_register(tpu_model *m, uint32_t offset)
   case TPU_REG_ABI_HASH:
     return STUB_ABI_HASH;
   case TPU_REG_STATUS:
-    return (uint32_t)!s->running << TPU_REG_STATUS_IDLE_SHIFT |
-           (uint32_t)s->blocked << TPU_REG_STATUS_BLOCKED_SHIFT;
+    return (uint32_t)!s->running << TPU_REG_STATUS_IDLE_SHIFT | (uint32_t)s->blocked
+                                                                    << TPU_REG_STATUS_BLOCKED_SHIFT;
   case TPU_REG_INTR_STATE:
     return s->intr_state;
   case TPU_REG_INTR_ENABLE:
@@ -162,8 +152,7 @@ static uint32_t read_register(tpu_model *m, uint32_t offset)
   return 0;
 }
 
-static tpu_status stub_read(tpu_model *m, uint32_t offset, unsigned size, uint32_t *value)
-{
+static tpu_status stub_read(tpu_model *m, uint32_t offset, unsigned size, uint32_t *value) {
   *value = 0;
   if (in_smem(offset, size)) {
     memcpy(value, m->s.smem + (offset - TPU_WINDOW_SMEM), size);
@@ -176,8 +165,7 @@ static tpu_status stub_read(tpu_model *m, uint32_t offset, unsigned size, uint32
   return TPU_OK;
 }
 
-static void write_register(tpu_model *m, uint32_t offset, uint32_t value)
-{
+static void write_register(tpu_model *m, uint32_t offset, uint32_t value) {
   struct stub_state *s = &m->s;
 
   switch (offset) {
@@ -212,8 +200,7 @@ static void write_register(tpu_model *m, uint32_t offset, uint32_t value)
   guest_error(m, "write", offset);
 }
 
-static tpu_status stub_write(tpu_model *m, uint32_t offset, unsigned size, uint32_t value)
-{
+static tpu_status stub_write(tpu_model *m, uint32_t offset, unsigned size, uint32_t value) {
   if (in_smem(offset, size)) {
     memcpy(m->s.smem + (offset - TPU_WINDOW_SMEM), &value, size);
     m->s.cycle += WINDOW_CYCLES;
@@ -225,8 +212,7 @@ static tpu_status stub_write(tpu_model *m, uint32_t offset, unsigned size, uint3
   return TPU_OK;
 }
 
-static tpu_status end_job(tpu_model *m, tpu_stop *reason)
-{
+static tpu_status end_job(tpu_model *m, tpu_stop *reason) {
   struct stub_state *s = &m->s;
 
   switch (s->tag >> 28) {
@@ -249,8 +235,7 @@ static tpu_status end_job(tpu_model *m, tpu_stop *reason)
   return TPU_OK;
 }
 
-static tpu_status stub_advance(tpu_model *m, uint64_t max_cycles, uint64_t *ran, tpu_stop *reason)
-{
+static tpu_status stub_advance(tpu_model *m, uint64_t max_cycles, uint64_t *ran, tpu_stop *reason) {
   struct stub_state *s = &m->s;
 
   *ran = 0;
@@ -266,26 +251,22 @@ static tpu_status stub_advance(tpu_model *m, uint64_t max_cycles, uint64_t *ran,
   return s->cycle >= s->end ? end_job(m, reason) : TPU_OK;
 }
 
-static uint64_t stub_cycle(const tpu_model *m)
-{
+static uint64_t stub_cycle(const tpu_model *m) {
   return m->s.cycle;
 }
 
-static uint64_t stub_next_event(const tpu_model *m)
-{
+static uint64_t stub_next_event(const tpu_model *m) {
   return stub_quiescent(m) ? UINT64_MAX : m->s.end > m->s.cycle ? m->s.end - m->s.cycle : 1;
 }
 
-static tpu_status stub_skip(tpu_model *m, uint64_t n)
-{
+static tpu_status stub_skip(tpu_model *m, uint64_t n) {
   if (!stub_quiescent(m))
     return TPU_EINVAL;
   m->s.cycle += n;
   return TPU_OK;
 }
 
-static tpu_status stub_save(const tpu_model *m, void *buffer, size_t *size)
-{
+static tpu_status stub_save(const tpu_model *m, void *buffer, size_t *size) {
   if (buffer) {
     if (*size < sizeof(m->s))
       return TPU_EINVAL;
@@ -295,24 +276,21 @@ static tpu_status stub_save(const tpu_model *m, void *buffer, size_t *size)
   return TPU_OK;
 }
 
-static tpu_status stub_restore(tpu_model *m, const void *buffer, size_t size)
-{
+static tpu_status stub_restore(tpu_model *m, const void *buffer, size_t size) {
   if (size != sizeof(m->s))
     return TPU_EINVAL;
   memcpy(&m->s, buffer, size);
   return TPU_OK;
 }
 
-static size_t stub_describe(const tpu_model *m, char *text, size_t size)
-{
+static size_t stub_describe(const tpu_model *m, char *text, size_t size) {
   const char *state = m->s.blocked ? "blocked" : m->s.running ? "running" : "idle";
-  int n = snprintf(text, size, "stub: %s, tag 0x%08x, semaphore 0 = %u\n", state,
-                   (unsigned)m->s.tag, (unsigned)m->s.semaphore);
+  int n = snprintf(text, size, "stub: %s, tag 0x%08x, semaphore 0 = %u\n", state, (unsigned)m->s.tag,
+                   (unsigned)m->s.semaphore);
   return (size_t)n;
 }
 
-static size_t stub_trace_read(tpu_model *m, tpu_trace_record *records, size_t count)
-{
+static size_t stub_trace_read(tpu_model *m, tpu_trace_record *records, size_t count) {
   size_t n = count < m->trace_used ? count : m->trace_used;
   memcpy(records, m->trace, n * sizeof(*records));
   memmove(m->trace, m->trace + n, (m->trace_used - n) * sizeof(*records));
@@ -320,30 +298,25 @@ static size_t stub_trace_read(tpu_model *m, tpu_trace_record *records, size_t co
   return n;
 }
 
-static void stub_trace_enable(tpu_model *m, bool on)
-{
+static void stub_trace_enable(tpu_model *m, bool on) {
   m->trace_on = on;
 }
 
-static tpu_status stub_peek(tpu_model *m, unsigned memory, uint32_t address, void *data, size_t n)
-{
+static tpu_status stub_peek(tpu_model *m, unsigned memory, uint32_t address, void *data, size_t n) {
   if (memory != TPU_SPACE_SMEM || address + n > SMEM_BYTES)
     return TPU_EINVAL;
   memcpy(data, m->s.smem + address, n);
   return TPU_OK;
 }
 
-static tpu_status stub_poke(tpu_model *m, unsigned memory, uint32_t address, const void *data,
-                            size_t n)
-{
+static tpu_status stub_poke(tpu_model *m, unsigned memory, uint32_t address, const void *data, size_t n) {
   if (memory != TPU_SPACE_SMEM || address + n > SMEM_BYTES)
     return TPU_EINVAL;
   memcpy(m->s.smem + address, data, n);
   return TPU_OK;
 }
 
-__attribute__((visibility("default"))) const tpu_model_api *tpu_model_get_api(void)
-{
+__attribute__((visibility("default"))) const tpu_model_api *tpu_model_get_api(void) {
   static const tpu_model_api api = {
       .abi_major = STUB_ABI_MAJOR,
       .abi_minor = TPU_MODEL_ABI_MINOR,

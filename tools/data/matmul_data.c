@@ -42,7 +42,8 @@ static uint32_t crc32_of(uint32_t crc, const void *data, size_t n) {
   crc = ~crc;
   while (n--) {
     crc ^= *p++;
-    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ (0xedb88320u & -(crc & 1u));
+    for (int i = 0; i < 8; ++i)
+      crc = crc >> 1 ^ (0xedb88320u & -(crc & 1u));
   }
   return ~crc;
 }
@@ -54,7 +55,8 @@ static uint32_t next_random(uint64_t *state) {
 
 /* Eighths from -2 to 2: exact in bf16, products exact, sums far from every limit. */
 static uint16_t random_bf16(uint64_t *state) {
-  const float f = (float)((int)(next_random(state) % 33) - 16) / 8.0f * (1.0f + (float)(next_random(state) % 8) / 8.0f);
+  const float f =
+      (float)((int)(next_random(state) % 33) - 16) / 8.0f * (1.0f + (float)(next_random(state) % 8) / 8.0f);
   uint32_t bits;
   memcpy(&bits, &f, 4);
   return (uint16_t)(bits >> 16);
@@ -90,18 +92,21 @@ static float dot_bf16(const uint16_t *x, const uint16_t *y, const struct options
 
 static int32_t dot_int8(const int8_t *x, const int8_t *y, const struct options *o, long row, long column) {
   uint32_t sum = 0;
-  for (long k = 0; k < o->k; ++k) sum += (uint32_t)(x[row * o->k + k] * y[k * o->n + column]);
+  for (long k = 0; k < o->k; ++k)
+    sum += (uint32_t)(x[row * o->k + k] * y[k * o->n + column]);
   return (int32_t)sum;
 }
 
 static void *allocate(size_t n) {
   void *p = calloc(n ? n : 1, 1);
-  if (!p) die("out of memory", "");
+  if (!p)
+    die("out of memory", "");
   return p;
 }
 
 static void put32(uint8_t *p, uint32_t v) {
-  for (int i = 0; i < 4; ++i) p[i] = (uint8_t)(v >> 8 * i);
+  for (int i = 0; i < 4; ++i)
+    p[i] = (uint8_t)(v >> 8 * i);
 }
 
 static void write_file(struct array *a, unsigned count, const char *path) {
@@ -143,25 +148,31 @@ static void write_file(struct array *a, unsigned count, const char *path) {
     ok = ok && fwrite(zero, 1, gap, f) == gap;
     written += gap;
   }
-  if (fclose(f) != 0 || !ok) die(path, ": write failed");
+  if (fclose(f) != 0 || !ok)
+    die(path, ": write failed");
   free(head);
 }
 
 static void make(const struct options *o) {
-  const size_t xs = (size_t)o->m * (size_t)o->k, ys = (size_t)o->k * (size_t)o->n, os = (size_t)o->m * (size_t)o->n;
+  const size_t xs = (size_t)o->m * (size_t)o->k, ys = (size_t)o->k * (size_t)o->n,
+               os = (size_t)o->m * (size_t)o->n;
   uint64_t state = (uint64_t)o->seed * 0x9e3779b97f4a7c15ull + 1;
   const uint32_t in = o->int8 ? 1 : 2, out = o->int8 ? 4 : 2;
   uint8_t *x = allocate(xs * in), *y = allocate(ys * in), *r = allocate(os * out);
   for (size_t i = 0; i < xs + ys; ++i) {
     uint8_t *p = i < xs ? x + i * in : y + (i - xs) * in;
-    if (o->int8) *p = (uint8_t)next_random(&state);
-    else memcpy(p, &(uint16_t){random_bf16(&state)}, 2);
+    if (o->int8)
+      *p = (uint8_t)next_random(&state);
+    else
+      memcpy(p, &(uint16_t){random_bf16(&state)}, 2);
   }
   for (long row = 0; row < o->m; ++row) {
     for (long column = 0; column < o->n; ++column) {
       uint8_t *p = r + ((size_t)row * (size_t)o->n + (size_t)column) * out;
-      if (o->int8) memcpy(p, &(int32_t){dot_int8((int8_t *)x, (int8_t *)y, o, row, column)}, 4);
-      else memcpy(p, &(uint16_t){narrow(dot_bf16((uint16_t *)x, (uint16_t *)y, o, row, column))}, 2);
+      if (o->int8)
+        memcpy(p, &(int32_t){dot_int8((int8_t *)x, (int8_t *)y, o, row, column)}, 4);
+      else
+        memcpy(p, &(uint16_t){narrow(dot_bf16((uint16_t *)x, (uint16_t *)y, o, row, column))}, 2);
     }
   }
   struct array arrays[] = {
@@ -188,11 +199,15 @@ static long parse(const char *what, const char *text, long low, long high) {
 
 /* Before any work: a product that does not fit would take minutes. */
 static void check_size(const struct options *o) {
-  const uint64_t x = (uint64_t)o->m * (uint64_t)o->k, y = (uint64_t)o->k * (uint64_t)o->n, r = (uint64_t)o->m * (uint64_t)o->n;
+  const uint64_t x = (uint64_t)o->m * (uint64_t)o->k, y = (uint64_t)o->k * (uint64_t)o->n,
+                 r = (uint64_t)o->m * (uint64_t)o->n;
   const uint64_t bytes = o->int8 ? x + y + 4 * r : 2 * (x + y + r);
-  if (bytes + 4096 <= PEPLOS_HBM_SIZE) return;
-  fprintf(stderr, "matmul-data: x, y and their product have %llu bytes; HBM has %llu, 4096 of them for the directory\n",
-          (unsigned long long)bytes, (unsigned long long)PEPLOS_HBM_SIZE);
+  if (bytes + 4096 <= PEPLOS_HBM_SIZE)
+    return;
+  fprintf(
+      stderr,
+      "matmul-data: x, y and their product have %llu bytes; HBM has %llu, 4096 of them for the directory\n",
+      (unsigned long long)bytes, (unsigned long long)PEPLOS_HBM_SIZE);
   exit(2);
 }
 
@@ -203,25 +218,35 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     const char *a = argv[i];
     if (a[0] != '-' || (a[1] >= '0' && a[1] <= '9')) {
-      if (sizes == 3) die("more than three sizes: ", a);
+      if (sizes == 3)
+        die("more than three sizes: ", a);
       static const char *const name[3] = {"M", "N", "K"};
       *size[sizes] = parse(name[sizes], a, 1, 8192);
       ++sizes;
       continue;
     }
-    if (i + 1 == argc) die(a, " needs a value");
+    if (i + 1 == argc)
+      die(a, " needs a value");
     const char *v = argv[++i];
-    if (!strncmp(v, "--", 2) || !strcmp(v, "-o")) die(a, " needs a value");
+    if (!strncmp(v, "--", 2) || !strcmp(v, "-o"))
+      die(a, " needs a value");
     if (!strcmp(a, "--type")) {
-      if (strcmp(v, "bf16") && strcmp(v, "int8")) die("--type is bf16 or int8, not ", v);
+      if (strcmp(v, "bf16") && strcmp(v, "int8"))
+        die("--type is bf16 or int8, not ", v);
       o.int8 = !strcmp(v, "int8");
-    } else if (!strcmp(a, "--dim")) o.dim = parse(a, v, 1, 256);
-    else if (!strcmp(a, "--seed")) o.seed = parse(a, v, 0, 1 << 30);
-    else if (!strcmp(a, "-o")) o.out = v;
-    else if (strncmp(a, "--b", 3) && strcmp(a, "--calls")) die("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
+    } else if (!strcmp(a, "--dim"))
+      o.dim = parse(a, v, 1, 256);
+    else if (!strcmp(a, "--seed"))
+      o.seed = parse(a, v, 0, 1 << 30);
+    else if (!strcmp(a, "-o"))
+      o.out = v;
+    else if (strncmp(a, "--b", 3) && strcmp(a, "--calls"))
+      die("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
   }
-  if (sizes != 0 && sizes != 3) die("give all of M N K or none", "");
-  if (!o.out) die("-o FILE is needed", "");
+  if (sizes != 0 && sizes != 3)
+    die("give all of M N K or none", "");
+  if (!o.out)
+    die("-o FILE is needed", "");
   check_size(&o);
   make(&o);
   return 0;

@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TRACE_QUEUES 7
-#define TRACE_LANES 8 /* seven queues and the scalar core */
+#define TRACE_QUEUES     7
+#define TRACE_LANES      8 /* seven queues and the scalar core */
 #define TRACE_SEMAPHORES 64
-#define TRACE_NO_CAUSE 0xff
+#define TRACE_NO_CAUSE   0xff
 
 enum trace_kind { TRACE_WORK, TRACE_WAIT };
 
@@ -53,18 +53,20 @@ const char *trace_load(struct trace *trace, const char *path);
 void trace_free(struct trace *trace);
 
 /* Cycles of [from, to) in which a lane has an interval of a kind (overlaps counted once). */
-uint64_t trace_covered(const struct trace *trace, unsigned lane, enum trace_kind kind, uint64_t from, uint64_t to);
+uint64_t trace_covered(const struct trace *trace, unsigned lane, enum trace_kind kind, uint64_t from,
+                       uint64_t to);
 
 /*
- * Where the cycles of [from, to) went, as one engine sees them; the parts add up to the whole. filling: before its
- * first command of the span starts, draining: after its last one ended; waiting counts while nothing is executed,
- * by the engine whose signal ended it.
+ * Where the cycles of [from, to) went, as one engine sees them; the parts add up to the whole. filling:
+ * before its first command of the span starts, draining: after its last one ended; waiting counts while
+ * nothing is executed, by the engine whose signal ended it.
  */
 struct trace_account {
   uint64_t filling, busy, waiting_dma, waiting_other, no_command, draining;
 };
 /* False if the lane executed nothing in the span, or memory ran out. */
-bool trace_account_for(const struct trace *trace, unsigned lane, uint64_t from, uint64_t to, struct trace_account *account);
+bool trace_account_for(const struct trace *trace, unsigned lane, uint64_t from, uint64_t to,
+                       struct trace_account *account);
 
 const char *trace_lane_name(unsigned lane);
 

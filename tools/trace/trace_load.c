@@ -32,7 +32,8 @@ struct pairing {
 };
 
 static void *grow(void *array, size_t count, size_t *capacity, size_t size) {
-  if (count < *capacity) return array;
+  if (count < *capacity)
+    return array;
   *capacity = *capacity ? 2 * *capacity : 1024;
   void *bigger = realloc(array, *capacity * size);
   if (!bigger) {
@@ -42,11 +43,15 @@ static void *grow(void *array, size_t count, size_t *capacity, size_t size) {
   return bigger;
 }
 
-static struct trace_interval *add_interval(struct trace *t, enum trace_kind kind, unsigned lane, uint64_t begin,
-                                           uint64_t end, uint32_t tag) {
+static struct trace_interval *add_interval(struct trace *t, enum trace_kind kind, unsigned lane,
+                                           uint64_t begin, uint64_t end, uint32_t tag) {
   t->interval = grow(t->interval, t->intervals, &t->interval_capacity, sizeof *t->interval);
   struct trace_interval *i = &t->interval[t->intervals++];
-  *i = (struct trace_interval){.begin = begin, .end = end, .tag = tag, .lane = (uint8_t)lane, .kind = (uint8_t)kind,
+  *i = (struct trace_interval){.begin = begin,
+                               .end = end,
+                               .tag = tag,
+                               .lane = (uint8_t)lane,
+                               .kind = (uint8_t)kind,
                                .cause = TRACE_NO_CAUSE};
   return i;
 }
@@ -78,7 +83,8 @@ static void on_start(struct trace *t, struct pairing *p, unsigned q, uint64_t cy
 }
 
 static void on_end(struct trace *t, struct pairing *p, unsigned q, uint64_t cycle, uint32_t arg) {
-  if (p->queue[q].head == p->queue[q].tail) return; /* tracing was switched on in the middle */
+  if (p->queue[q].head == p->queue[q].tail)
+    return; /* tracing was switched on in the middle */
   const uint64_t number = p->queue[q].head++, slot = number % PENDING;
   struct trace_interval *i =
       add_interval(t, TRACE_WORK, q, p->queue[q].begin[slot], cycle + 1, p->queue[q].tag[slot]);
@@ -98,15 +104,23 @@ static void on_record(struct trace *t, struct pairing *p, const tpu_trace_record
   const uint64_t cycle = r->head & TPU_TRACE_CYCLE_MASK;
   const unsigned event = (unsigned)((r->head & TPU_TRACE_EVENT_MASK) >> TPU_TRACE_EVENT_SHIFT);
   const unsigned queue = (unsigned)((r->head & TPU_TRACE_QUEUE_MASK) >> TPU_TRACE_QUEUE_SHIFT);
-  if (t->records++ == 0) t->first = cycle;
-  if (cycle < t->first) t->first = cycle; /* behind a reset of the machine */
-  if (cycle > t->last) t->last = cycle;
+  if (t->records++ == 0)
+    t->first = cycle;
+  if (cycle < t->first)
+    t->first = cycle; /* behind a reset of the machine */
+  if (cycle > t->last)
+    t->last = cycle;
   const bool engine = queue < TRACE_QUEUES;
-  if (event == TPU_EVENT_MARK) on_mark(t, p, cycle, r->tag);
-  if (event == TPU_EVENT_START && engine) on_start(t, p, queue, cycle, r->tag);
-  if (event == TPU_EVENT_END && engine) on_end(t, p, queue, cycle, r->arg);
-  if (event == TPU_EVENT_SIGNAL) p->signaller[(r->arg & 0xff) % TRACE_SEMAPHORES] = (uint8_t)queue;
-  if (event == TPU_EVENT_ERROR && t->error == 0) t->error = r->arg;
+  if (event == TPU_EVENT_MARK)
+    on_mark(t, p, cycle, r->tag);
+  if (event == TPU_EVENT_START && engine)
+    on_start(t, p, queue, cycle, r->tag);
+  if (event == TPU_EVENT_END && engine)
+    on_end(t, p, queue, cycle, r->arg);
+  if (event == TPU_EVENT_SIGNAL)
+    p->signaller[(r->arg & 0xff) % TRACE_SEMAPHORES] = (uint8_t)queue;
+  if (event == TPU_EVENT_ERROR && t->error == 0)
+    t->error = r->arg;
   if (event == TPU_EVENT_WAIT && engine) {
     p->queue[queue].waiting = true;
     p->queue[queue].wait_begin = cycle;
@@ -132,7 +146,8 @@ const char *trace_load(struct trace *t, const char *path) {
   const char *wrong = NULL;
   if (fread(&head, sizeof head, 1, in) != 1 || memcmp(head.magic, "PEPLTRC", 8) != 0)
     wrong = "not a trace file (the magic number is PEPLTRC)";
-  else if (head.version != 1 || head.record_bytes != sizeof(tpu_trace_record) || head.header_bytes < sizeof head)
+  else if (head.version != 1 || head.record_bytes != sizeof(tpu_trace_record) ||
+           head.header_bytes < sizeof head)
     wrong = "a trace file of another version; this tool reads version 1 with records of 16 bytes";
   else if (head.abi_hash != TPU_ABI_HASH)
     wrong = "written with another register description; rebuild the tools and run again";
@@ -156,12 +171,13 @@ const char *trace_load(struct trace *t, const char *path) {
   tpu_trace_record r;
   size_t n;
   bool known = true;
-  while ((n = fread(&r, 1, sizeof r, in)) == sizeof r && (known = is_record(&r))) on_record(t, p, &r);
+  while ((n = fread(&r, 1, sizeof r, in)) == sizeof r && (known = is_record(&r)))
+    on_record(t, p, &r);
   free(p);
   fclose(in);
   if (!known) {
-    snprintf(text, sizeof text, "%s: record %llu (%016llx) has no event or queue that there is: damaged", path,
-             (unsigned long long)t->records, (unsigned long long)r.head);
+    snprintf(text, sizeof text, "%s: record %llu (%016llx) has no event or queue that there is: damaged",
+             path, (unsigned long long)t->records, (unsigned long long)r.head);
     return text;
   }
   if (n != 0) {
@@ -183,19 +199,23 @@ static int by_begin(const void *a, const void *b) {
   return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-uint64_t trace_covered(const struct trace *t, unsigned lane, enum trace_kind kind, uint64_t from, uint64_t to) {
+uint64_t trace_covered(const struct trace *t, unsigned lane, enum trace_kind kind, uint64_t from,
+                       uint64_t to) {
   const struct trace_interval **list = malloc((t->intervals + 1) * sizeof *list);
-  if (!list) return 0;
+  if (!list)
+    return 0;
   size_t n = 0;
   for (size_t i = 0; i < t->intervals; ++i) {
-    if (t->interval[i].lane == lane && t->interval[i].kind == kind) list[n++] = &t->interval[i];
+    if (t->interval[i].lane == lane && t->interval[i].kind == kind)
+      list[n++] = &t->interval[i];
   }
   qsort(list, n, sizeof *list, by_begin);
   uint64_t covered = 0, reached = from;
   for (size_t i = 0; i < n; ++i) {
     const uint64_t begin = list[i]->begin > reached ? list[i]->begin : reached;
     const uint64_t end = list[i]->end < to ? list[i]->end : to;
-    if (end <= begin) continue;
+    if (end <= begin)
+      continue;
     covered += end - begin;
     reached = end;
   }
@@ -203,20 +223,26 @@ uint64_t trace_covered(const struct trace *t, unsigned lane, enum trace_kind kin
   return covered;
 }
 
-bool trace_account_for(const struct trace *t, unsigned lane, uint64_t from, uint64_t to, struct trace_account *account) {
+bool trace_account_for(const struct trace *t, unsigned lane, uint64_t from, uint64_t to,
+                       struct trace_account *account) {
   const struct trace_interval **list = malloc((t->intervals + 1) * sizeof *list);
   size_t n = 0;
   uint64_t first = to, last = from, reached;
 
   memset(account, 0, sizeof *account);
-  if (!list) return false;
+  if (!list)
+    return false;
   for (size_t i = 0; i < t->intervals; ++i) {
     const struct trace_interval *v = &t->interval[i];
-    if (v->lane != lane || v->end <= from || v->begin >= to) continue;
+    if (v->lane != lane || v->end <= from || v->begin >= to)
+      continue;
     list[n++] = v;
-    if (v->kind != TRACE_WORK) continue;
-    if (v->begin < first) first = v->begin > from ? v->begin : from;
-    if (v->end > last) last = v->end < to ? v->end : to;
+    if (v->kind != TRACE_WORK)
+      continue;
+    if (v->begin < first)
+      first = v->begin > from ? v->begin : from;
+    if (v->end > last)
+      last = v->end < to ? v->end : to;
   }
   qsort(list, n, sizeof *list, by_begin);
   account->busy = trace_covered(t, lane, TRACE_WORK, first, last);
@@ -225,13 +251,15 @@ bool trace_account_for(const struct trace *t, unsigned lane, uint64_t from, uint
   for (size_t i = 0; i < n; ++i) {
     const uint64_t begin = list[i]->begin > reached ? list[i]->begin : reached;
     const uint64_t end = list[i]->end < last ? list[i]->end : last;
-    if (end <= begin) continue;
+    if (end <= begin)
+      continue;
     if (list[i]->kind == TRACE_WAIT)
       *(list[i]->cause <= TPU_QUEUE_DMA3 ? &account->waiting_dma : &account->waiting_other) += end - begin;
     reached = end;
   }
   free(list);
-  if (last <= first) return false;
+  if (last <= first)
+    return false;
   account->filling = first - from;
   account->draining = to - last;
   account->no_command = last - first - account->busy - account->waiting_dma - account->waiting_other;

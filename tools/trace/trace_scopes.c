@@ -18,21 +18,26 @@ static size_t elf_bytes;
 
 static uint32_t word(size_t at) {
   uint32_t value = 0;
-  if (at + 4 <= elf_bytes) memcpy(&value, elf + at, 4);
+  if (at + 4 <= elf_bytes)
+    memcpy(&value, elf + at, 4);
   return value;
 }
 
-static uint32_t half(size_t at) { return word(at) & 0xffff; }
+static uint32_t half(size_t at) {
+  return word(at) & 0xffff;
+}
 
 const char *trace_names_load(const char *path) {
   FILE *in = fopen(path, "rb");
-  if (!in) return "cannot read the ELF file";
+  if (!in)
+    return "cannot read the ELF file";
   size_t capacity = 0;
   for (size_t n = 1; n > 0; elf_bytes += n) {
     if (elf_bytes == capacity) {
       capacity = capacity ? 2 * capacity : 1 << 16;
       uint8_t *bigger = realloc(elf, capacity);
-      if (!bigger) exit(2);
+      if (!bigger)
+        exit(2);
       elf = bigger;
     }
     n = fread(elf + elf_bytes, 1, capacity - elf_bytes, in);
@@ -58,7 +63,8 @@ static bool find_name(uint32_t value, char name[MOST_NAME]) {
     const size_t head = table + (size_t)i * size;
     const uint32_t offset = word(head + 4), address = word(head + 8), bytes = word(head + 16);
     const uint32_t at = (value - address) & 0xffffff;
-    if (word(head) == 1 && at < bytes && string_at((size_t)offset + at, name)) return true;
+    if (word(head) == 1 && at < bytes && string_at((size_t)offset + at, name))
+      return true;
   }
   snprintf(name, MOST_NAME, "0x%06" PRIx32, value);
   return false;
@@ -67,8 +73,8 @@ static bool find_name(uint32_t value, char name[MOST_NAME]) {
 /* pl_trace_value() is three notes: label, low 24 bits, high 8 bits. */
 static bool value_at(const struct trace *t, size_t n, char name[MOST_NAME], int32_t *value) {
   const struct trace_mark *m = &t->mark[n];
-  if (n + 2 >= t->marks || m[0].kind != TPU_MARK_NOTE || m[1].kind != TPU_MARK_NOTE || m[2].kind != TPU_MARK_NOTE ||
-      m[2].value > 0xff || !find_name(m[0].value, name))
+  if (n + 2 >= t->marks || m[0].kind != TPU_MARK_NOTE || m[1].kind != TPU_MARK_NOTE ||
+      m[2].kind != TPU_MARK_NOTE || m[2].value > 0xff || !find_name(m[0].value, name))
     return false;
   *value = (int32_t)(m[1].value | m[2].value << 24);
   return true;

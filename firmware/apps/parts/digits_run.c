@@ -7,15 +7,13 @@
 
 #include <stdio.h>
 
-static int fail(const char *what)
-{
+static int fail(const char *what) {
   printf("digits: %s: %s\n", what, pl_error_message());
   return BOOT_EXIT_KERNEL;
 }
 
 /* An 8 x 8 image as text, one character a pixel, and its class. */
-static void show_images(const uint8_t *image, const int32_t *class, const uint8_t *label, int32_t count)
-{
+static void show_images(const uint8_t *image, const int32_t *class, const uint8_t *label, int32_t count) {
   static const char shade[] = " .:-=+*#%@";
 
   for (int32_t first = 0; first < count; first += 6) {
@@ -43,8 +41,7 @@ static void show_images(const uint8_t *image, const int32_t *class, const uint8_
 }
 
 static int report(const pl_array *images, const int32_t *class, const uint8_t *label, const pl_stats *stats,
-                  const struct digits_options *options)
-{
+                  const struct digits_options *options) {
   const uint8_t *image = pl_hbm_pointer(images);
   const int32_t n = images->shape[0];
   const uint32_t cycles = (uint32_t)stats->cycles;
@@ -56,7 +53,8 @@ static int report(const pl_array *images, const int32_t *class, const uint8_t *l
   const uint32_t rate = (uint32_t)((uint64_t)n * 1000000u / cycles);
   if (options->bench) {
     if (label != NULL)
-      printf("FIGURE digits.accuracy %u.%02u %%\n", (unsigned)(basis_points / 100), (unsigned)(basis_points % 100));
+      printf("FIGURE digits.accuracy %u.%02u %%\n", (unsigned)(basis_points / 100),
+             (unsigned)(basis_points % 100));
     printf("FIGURE digits.cycles %u cycles\n", (unsigned)cycles);
     printf("FIGURE digits.rate %u images per million cycles\n", (unsigned)rate);
     return BOOT_EXIT_OK;
@@ -64,8 +62,8 @@ static int report(const pl_array *images, const int32_t *class, const uint8_t *l
   if (images->shape[1] == 64 && options->show > 0)
     show_images(image, class, label, options->show < n ? options->show : n);
   if (label != NULL)
-    printf("digits: %d of %d images right: accuracy %u.%02u %%\n", (int)correct, (int)n, (unsigned)(basis_points / 100),
-           (unsigned)(basis_points % 100));
+    printf("digits: %d of %d images right: accuracy %u.%02u %%\n", (int)correct, (int)n,
+           (unsigned)(basis_points / 100), (unsigned)(basis_points % 100));
   else
     for (int32_t i = 0; i < n; i++)
       printf("digits: image %d is a %d\n", (int)i, (int)class[i]);
@@ -77,15 +75,14 @@ static int report(const pl_array *images, const int32_t *class, const uint8_t *l
   return BOOT_EXIT_OK;
 }
 
-int digits_run(const struct digits_options *options)
-{
+int digits_run(const struct digits_options *options) {
   struct digits_network network;
   pl_array images, labels, classes;
   pl_stats stats;
 
-  if (pl_data_open() != PL_OK || pl_data_find("images", &images) != PL_OK || pl_data_find("w1", &network.w1) != PL_OK ||
-      pl_data_find("b1", &network.b1) != PL_OK || pl_data_find("w2", &network.w2) != PL_OK ||
-      pl_data_find("b2", &network.b2) != PL_OK) {
+  if (pl_data_open() != PL_OK || pl_data_find("images", &images) != PL_OK ||
+      pl_data_find("w1", &network.w1) != PL_OK || pl_data_find("b1", &network.b1) != PL_OK ||
+      pl_data_find("w2", &network.w2) != PL_OK || pl_data_find("b2", &network.b2) != PL_OK) {
     printf("digits: %s\n", pl_error_message());
     return BOOT_EXIT_USAGE;
   }
@@ -95,7 +92,8 @@ int digits_run(const struct digits_options *options)
     return BOOT_EXIT_USAGE;
   }
   if (images.rank != 2 || images.dtype != PL_UINT8 || images.shape[1] != network.w1.shape[0]) {
-    printf("digits: images must be uint8 [n, %d], for as many inputs of the network; the file has %s of rank %d, [%d, %d]\n",
+    printf("digits: images must be uint8 [n, %d], for as many inputs of the network; the file has %s of rank "
+           "%d, [%d, %d]\n",
            (int)network.w1.shape[0], pl_dtype_name(images.dtype), images.rank, (int)images.shape[0],
            images.rank > 1 ? (int)images.shape[1] : 1);
     return BOOT_EXIT_USAGE;
@@ -112,7 +110,8 @@ int digits_run(const struct digits_options *options)
       return fail("kernel");
   }
   pl_get_stats(&stats);
-  const int status = report(&images, pl_hbm_pointer(&classes), labelled ? pl_hbm_pointer(&labels) : NULL, &stats, options);
+  const int status =
+      report(&images, pl_hbm_pointer(&classes), labelled ? pl_hbm_pointer(&labels) : NULL, &stats, options);
   if (pl_free(&classes) != PL_OK)
     return fail("result");
   return status;

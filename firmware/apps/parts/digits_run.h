@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 struct digits_options {
-  int32_t batch; /* images a grid step */
-  int32_t show;  /* images to print */
-  bool bench;    /* print FIGURE lines instead of a report */
+  int32_t batch;  /* images a grid step */
+  int32_t show;   /* images to print */
+  bool bench;     /* print FIGURE lines instead of a report */
   int32_t expect; /* percent of labelled images that must be right, or the run has failed; 0: none */
 };
 

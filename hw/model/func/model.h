@@ -296,7 +296,8 @@ void func_accesses(const struct tpu_model *m, uint32_t queue, const struct flyin
 /* A started DMA command would overwrite some of its own source, as far as a bounded search finds. */
 bool func_dma_overlaps(const struct tpu_model *m, const struct flying *f);
 
-/* ---- race.c, race_sem.c: called if m->race is there --------------------------------------------------------
+/* ---- race.c, race_sem.c: called if m->race is there
+ * --------------------------------------------------------
  */
 
 size_t func_race_bytes(void);
@@ -312,8 +313,8 @@ void func_race_vector_end(struct tpu_model *m);
 /* The oldest started command of a queue is complete; then its signals. */
 void func_race_complete(struct tpu_model *m, uint32_t queue, bool interrupts);
 void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t agent);
-/* The scalar core: accesses to a memory window or, as another space, to the program memory, and registers from
- * which it learns. */
+/* The scalar core: accesses to a memory window or, as another space, to the program memory, and registers
+ * from which it learns. */
 #define FUNC_RACE_PROGRAM 4u
 void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, unsigned size, bool write);
 void func_race_status(struct tpu_model *m, uint32_t status);

@@ -56,7 +56,8 @@ static inline uint32_t num_out(float r) {
   return r != r ? NUM_NAN_F32 : bits;
 }
 
-/* Steps of a chain of additions: as num_add1 and num_mul1, but a NaN keeps the host's bits until num_out(). */
+/* Steps of a chain of additions: as num_add1 and num_mul1, but a NaN keeps the host's bits until num_out().
+ */
 static inline float num_chain_flush(float r) {
 #if NUM_HOST_FLUSHES
   return r;
@@ -65,10 +66,14 @@ static inline float num_chain_flush(float r) {
 #endif
 }
 
-static inline float num_chain_add(float a, float b) { return num_chain_flush(a + b); }
+static inline float num_chain_add(float a, float b) {
+  return num_chain_flush(a + b);
+}
 
 /* Operands with at most 8 significant bits and no subnormals: the product needs no rounding. */
-static inline float num_chain_mul_bf16(float a, float b) { return num_chain_flush(a * b); }
+static inline float num_chain_mul_bf16(float a, float b) {
+  return num_chain_flush(a * b);
+}
 
 static inline uint32_t num_add1(uint32_t a, uint32_t b) {
   return num_out(num_in(a) + num_in(b));

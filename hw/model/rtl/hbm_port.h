@@ -18,38 +18,38 @@
 namespace peplos {
 
 constexpr unsigned kMaxBurstBytes = 4096;
-constexpr unsigned kPortFifo = 128;          // bursts the port accepts before it holds back addresses
-constexpr unsigned kWriteResponse = 20;      // cycles from the last beat to the response
+constexpr unsigned kPortFifo = 128;     // bursts the port accepts before it holds back addresses
+constexpr unsigned kWriteResponse = 20; // cycles from the last beat to the response
 constexpr uint8_t kRespOkay = 0, kRespSlverr = 2;
 
 // Small deterministic generator for the stalls.
 class StallSource {
- public:
+public:
   void seed(uint32_t seed, uint32_t percent) {
     state_ = seed * 2654435761u + 88172645463325252ull;
     limit_ = percent > 90 ? 90 : percent;
   }
   bool stall() {
-    if (limit_ == 0) return false;
+    if (limit_ == 0)
+      return false;
     state_ ^= state_ << 13;
     state_ ^= state_ >> 7;
     state_ ^= state_ << 17;
     return (state_ >> 33) % 100 < limit_;
   }
 
- private:
+private:
   uint64_t state_ = 1;
   uint32_t limit_ = 0;
 };
 
-template <typename T>
-class Ring {
- public:
+template <typename T> class Ring {
+public:
   bool empty() const { return count_ == 0; }
   bool full() const { return count_ == kPortFifo; }
-  T& front() { return items_[head_]; }
-  T& push() {
-    T& item = items_[(head_ + count_) % kPortFifo];
+  T &front() { return items_[head_]; }
+  T &push() {
+    T &item = items_[(head_ + count_) % kPortFifo];
     ++count_;
     return item;
   }
@@ -59,7 +59,7 @@ class Ring {
   }
   void clear() { head_ = count_ = 0; }
 
- private:
+private:
   std::array<T, kPortFifo> items_{};
   unsigned head_ = 0, count_ = 0;
 };
@@ -84,8 +84,8 @@ struct WriteResponse {
 };
 
 class HbmPort {
- public:
-  void configure(const tpu_model_host& host, unsigned port_bytes, bool shared_bus, uint32_t stall_percent,
+public:
+  void configure(const tpu_model_host &host, unsigned port_bytes, bool shared_bus, uint32_t stall_percent,
                  uint32_t stall_seed) {
     host_ = host;
     bytes_ = port_bytes;
@@ -102,18 +102,18 @@ class HbmPort {
   bool quiet() const { return reads_.empty() && writes_.empty() && responses_.empty(); }
 
   // Set the device's inputs for cycle `now`. Called once a cycle, before the clock edge.
-  template <typename Top>
-  void drive(Top* top, uint64_t now) {
+  template <typename Top> void drive(Top *top, uint64_t now) {
     top->hbm_ar_ready_i = !reads_.full() && !stalls_.stall();
     top->hbm_aw_ready_i = !writes_.full() && !stalls_.stall();
     // A valid that was not taken stays, with the same payload.
     if (!r_valid_ && !reads_.empty() && now >= reads_.front().due && !stalls_.stall()) {
-      if (read_beat_ == 0) fetch(reads_.front());
+      if (read_beat_ == 0)
+        fetch(reads_.front());
       r_valid_ = true;
     }
     top->hbm_r_valid_i = r_valid_;
     if (r_valid_) {
-      const ReadBurst& b = reads_.front();
+      const ReadBurst &b = reads_.front();
       std::memcpy(&top->hbm_r_data_i, read_data_ + read_beat_ * bytes_, bytes_);
       top->hbm_r_last_i = read_beat_ + 1 == b.beats;
       top->hbm_r_resp_i = read_resp_;
@@ -121,7 +121,8 @@ class HbmPort {
     }
     const bool bus_taken = shared_ && r_valid_;
     top->hbm_w_ready_i = !writes_.empty() && !responses_.full() && !bus_taken && !stalls_.stall();
-    if (!b_valid_ && !responses_.empty() && now >= responses_.front().due && !stalls_.stall()) b_valid_ = true;
+    if (!b_valid_ && !responses_.empty() && now >= responses_.front().due && !stalls_.stall())
+      b_valid_ = true;
     top->hbm_b_valid_i = b_valid_;
     if (b_valid_) {
       top->hbm_b_resp_i = responses_.front().resp;
@@ -130,8 +131,7 @@ class HbmPort {
   }
 
   // Take note of the handshakes of cycle `now`. Called after the inputs have settled, before the edge.
-  template <typename Top>
-  void sample(Top* top, uint64_t now) {
+  template <typename Top> void sample(Top *top, uint64_t now) {
     if (r_valid_ && top->hbm_r_ready_o) {
       r_valid_ = false;
       if (++read_beat_ == reads_.front().beats) {
@@ -153,7 +153,8 @@ class HbmPort {
                   sizeof(top->hbm_w_strb_o));
       if (++write_beat_ == writes_.front().beats) {
         store(writes_.front());
-        responses_.push() = {now + kWriteResponse, writes_.front().id, write_error_ ? kRespSlverr : kRespOkay};
+        responses_.push() = {now + kWriteResponse, writes_.front().id,
+                             write_error_ ? kRespSlverr : kRespOkay};
         writes_.pop();
         write_beat_ = 0;
       }
@@ -163,8 +164,8 @@ class HbmPort {
     }
   }
 
- private:
-  void fetch(const ReadBurst& b) {
+private:
+  void fetch(const ReadBurst &b) {
     const size_t n = size_t(b.beats) * bytes_;
     read_resp_ = kRespOkay;
     if (n > kMaxBurstBytes || host_.mem_read(host_.opaque, b.addr, read_data_, n) != 0) {
@@ -179,7 +180,7 @@ class HbmPort {
   }
 
   // Write the strobed runs of a burst.
-  void store(const WriteBurst& b) {
+  void store(const WriteBurst &b) {
     const size_t n = size_t(b.beats) * bytes_;
     write_error_ = n > kMaxBurstBytes;
     for (size_t i = 0; i < n && !write_error_;) {
@@ -188,7 +189,8 @@ class HbmPort {
         continue;
       }
       size_t end = i + 1;
-      while (end < n && strobe(end)) ++end;
+      while (end < n && strobe(end))
+        ++end;
       write_error_ = host_.mem_write(host_.opaque, b.addr + i, write_data_ + i, end - i) != 0;
       i = end;
     }
@@ -209,6 +211,6 @@ class HbmPort {
   uint8_t write_strobe_[kMaxBurstBytes / 4] = {};
 };
 
-}  // namespace peplos
+} // namespace peplos
 
 #endif

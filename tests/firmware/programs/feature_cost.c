@@ -11,14 +11,22 @@
 
 enum { STEPS = 64, ROWS = 16, COLUMNS = 64 };
 
-static void body(void) { pl_copy(pl_output(0), pl_input(0)); }
-static void row_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0]; }
-static void element_map(const pl_grid *g, pl_index *b) { b[0].start = g->id[0] * ROWS; }
+static void body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
+static void row_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+}
+static void element_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0] * ROWS;
+}
 static void bounded_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[0] * ROWS;
   b[0].size = ROWS - 1;
 }
-static void table_map(const pl_grid *g, pl_index *b) { b[0].start = pl_get(pl_prefetch(0), g->id[0]); }
+static void table_map(const pl_grid *g, pl_index *b) {
+  b[0].start = pl_get(pl_prefetch(0), g->id[0]);
+}
 
 static uint32_t base;
 
@@ -31,7 +39,8 @@ static uint32_t cost(const pl_kernel *kernel, pl_arrays args, pl_arrays results)
       return 0;
     }
   pl_get_stats(&stats);
-  return (stats.instructions - stats.setup_instructions - stats.finish_instructions + (stats.steps - 1) / 2) / (stats.steps - 1);
+  return (stats.instructions - stats.setup_instructions - stats.finish_instructions + (stats.steps - 1) / 2) /
+         (stats.steps - 1);
 }
 
 static bool report(const char *feature, uint32_t instructions) {
@@ -49,22 +58,28 @@ static pl_kernel kernel_of(const char *name, const pl_block_spec *in, const pl_b
   return (pl_kernel){.name = name, .body = body, .grid = PL_GRID(STEPS), .in = {in}, .out = {out}};
 }
 
-static pl_array array(unsigned n, pl_shape shape) { return pl_hbm_array(0x100000u * n, PL_F32, shape); }
+static pl_array array(unsigned n, pl_shape shape) {
+  return pl_hbm_array(0x100000u * n, PL_F32, shape);
+}
 
 /* The inner pipeline of a kernel without a grid: its cost is that of the call less an empty one's. */
 static const pl_kernel *inner;
-static void outer_body(void) { pl_emit_pipeline(inner, PL_REFS(pl_arg(0)), PL_REFS(pl_arg(1))); }
+static void outer_body(void) {
+  pl_emit_pipeline(inner, PL_REFS(pl_arg(0)), PL_REFS(pl_arg(1)));
+}
 
 static uint32_t nested(void) {
   uint32_t instructions[2];
   for (int half = 0; half < 2; half++) {
-    pl_kernel pipeline = kernel_of("inner", PL_BLOCK(row_map, ROWS, COLUMNS), PL_BLOCK(row_map, ROWS, COLUMNS));
+    pl_kernel pipeline =
+        kernel_of("inner", PL_BLOCK(row_map, ROWS, COLUMNS), PL_BLOCK(row_map, ROWS, COLUMNS));
     pl_stats stats;
     pipeline.grid.extent[0] = half ? STEPS / 2 : STEPS;
     inner = &pipeline;
     const pl_kernel outer = {.name = "outer", .body = outer_body};
     for (int call = 0; call < 2; call++)
-      if (pl_kernel_call(&outer, PL_ARRAYS(array(1, PL_SHAPE(STEPS * ROWS, COLUMNS)), array(2, PL_SHAPE(STEPS * ROWS, COLUMNS)))) != PL_OK) {
+      if (pl_kernel_call(&outer, PL_ARRAYS(array(1, PL_SHAPE(STEPS * ROWS, COLUMNS)),
+                                           array(2, PL_SHAPE(STEPS * ROWS, COLUMNS)))) != PL_OK) {
         printf("feature_cost: %s\n", pl_error_message());
         return 0;
       }
@@ -77,8 +92,10 @@ static uint32_t nested(void) {
 int main(void) {
   const pl_block_spec *plain = PL_BLOCK(row_map, ROWS, COLUMNS);
   const pl_shape shape = PL_SHAPE(STEPS * ROWS, COLUMNS);
-  const pl_array x = array(1, shape), y = array(3, shape), o = array(2, shape), ragged = array(1, PL_SHAPE(STEPS * ROWS, COLUMNS - 5)),
-                 planes = array(1, PL_SHAPE(STEPS, ROWS, COLUMNS)), table = pl_hbm_array(0, PL_INT32, PL_SHAPE(STEPS));
+  const pl_array x = array(1, shape), y = array(3, shape), o = array(2, shape),
+                 ragged = array(1, PL_SHAPE(STEPS * ROWS, COLUMNS - 5)),
+                 planes = array(1, PL_SHAPE(STEPS, ROWS, COLUMNS)),
+                 table = pl_hbm_array(0, PL_INT32, PL_SHAPE(STEPS));
   int32_t *index = pl_hbm_pointer(&table);
   const struct {
     const char *name;
@@ -87,7 +104,8 @@ int main(void) {
   } features[] = {
       {"plain", plain, plain, &x},
       {"three_buffers", PL_BUFFERED(3, row_map, ROWS, COLUMNS), PL_BUFFERED(3, row_map, ROWS, COLUMNS), &x},
-      {"lookahead", PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = row_map, .buffer_count = 3, .lookahead = 1), plain, &x},
+      {"lookahead", PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = row_map, .buffer_count = 3, .lookahead = 1), plain,
+       &x},
       {"ragged_input", plain, plain, &ragged},
       {"squeezed", PL_SPEC(PL_DIMS(1, ROWS, COLUMNS), .map = row_map, .kind = {PL_SQUEEZED}), plain, &planes},
       {"element", PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = element_map, .kind = {PL_ELEMENT}), plain, &x},

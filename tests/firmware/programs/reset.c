@@ -28,7 +28,9 @@ static void row_map(const pl_grid *g, pl_index *b) {
   b[1].start = 0;
 }
 
-static void body(void) { pl_add(pl_output(0), pl_input(0), pl_input(1)); }
+static void body(void) {
+  pl_add(pl_output(0), pl_input(0), pl_input(1));
+}
 
 /* o = x + y over HBM; 0 if every element is right. */
 static int work(uint64_t *cycles) {
@@ -65,10 +67,20 @@ static int work(uint64_t *cycles) {
 
 /* A long copy into VMEM, one out of it, and a command that waits for what nobody signals. */
 static void start_something(tpu_ctrl *ctrl) {
-  static const tpu_dma in = {.src_space = TPU_SPACE_HBM, .dst_space = TPU_SPACE_VMEM, .row_bytes = 4096,
-                             .count = {64, 1, 1}, .src_stride = {4096}, .dst_stride = {4096}};
-  static const tpu_dma out = {.src_space = TPU_SPACE_VMEM, .dst_space = TPU_SPACE_HBM, .src = 0x40000, .dst = 0x100000,
-                              .row_bytes = 4096, .count = {64, 1, 1}, .src_stride = {4096}, .dst_stride = {4096}};
+  static const tpu_dma in = {.src_space = TPU_SPACE_HBM,
+                             .dst_space = TPU_SPACE_VMEM,
+                             .row_bytes = 4096,
+                             .count = {64, 1, 1},
+                             .src_stride = {4096},
+                             .dst_stride = {4096}};
+  static const tpu_dma out = {.src_space = TPU_SPACE_VMEM,
+                              .dst_space = TPU_SPACE_HBM,
+                              .src = 0x40000,
+                              .dst = 0x100000,
+                              .row_bytes = 4096,
+                              .count = {64, 1, 1},
+                              .src_stride = {4096},
+                              .dst_stride = {4096}};
   static const tpu_command plain = {.waits = 0};
   static const tpu_command waiting = {.waits = 1, .wait = {{.semaphore = SEM, .amount = 5, .consume = true}}};
   const unsigned queues[3] = {0, 3, 1};
@@ -101,7 +113,8 @@ int main(int argc, char **argv) {
     hal_finisher finisher;
     const uint32_t boot = ++*boots;
     status = work(&fresh);
-    printf("boot %u: %s in %" PRIu64 " cycles\n", (unsigned)boot, status == BOOT_EXIT_OK ? "right" : "wrong", fresh);
+    printf("boot %u: %s in %" PRIu64 " cycles\n", (unsigned)boot, status == BOOT_EXIT_OK ? "right" : "wrong",
+           fresh);
     if (status != BOOT_EXIT_OK || boot == 2)
       return status;
     start_something(&ctrl);

@@ -103,8 +103,9 @@ int main(void) {
     }
     pl_get_stats(&stats);
     printf("call %d (%s): %u cycles, set-up %u, tear-down %u, step %u, dot %u instructions\n", call,
-           stats.plan_was_cached ? "warm" : "cold", (unsigned)stats.cycles, (unsigned)stats.setup_instructions,
-           (unsigned)stats.finish_instructions, (unsigned)median(step_cost), (unsigned)median(dot_cost));
+           stats.plan_was_cached ? "warm" : "cold", (unsigned)stats.cycles,
+           (unsigned)stats.setup_instructions, (unsigned)stats.finish_instructions,
+           (unsigned)median(step_cost), (unsigned)median(dot_cost));
   }
   const uint32_t step = median(step_cost) + median(dot_cost);
   const uint32_t setup = stats.setup_instructions + stats.finish_instructions;

@@ -33,7 +33,8 @@ static void open_device(void) {
 }
 
 /* Queues what is staged, with at most one wait and one signal; an amount of 0 means none. */
-static void go(unsigned q, uint32_t tag, unsigned wait_sem, uint32_t wait, unsigned signal_sem, uint32_t signal) {
+static void go(unsigned q, uint32_t tag, unsigned wait_sem, uint32_t wait, unsigned signal_sem,
+               uint32_t signal) {
   const tpu_command command = {
       .wait = {{.semaphore = (uint8_t)wait_sem, .amount = wait, .consume = true}},
       .signal = {{.semaphore = (uint8_t)signal_sem, .amount = signal}},
@@ -45,8 +46,12 @@ static void go(unsigned q, uint32_t tag, unsigned wait_sem, uint32_t wait, unsig
   tpu_queue_go(queue[q].base, tag);
 }
 
-static const tpu_dma small_copy = {.src = 0, .dst = 256, .src_space = TPU_SPACE_HBM, .dst_space = TPU_SPACE_VMEM,
-                                   .row_bytes = 64, .count = {1, 1, 1}};
+static const tpu_dma small_copy = {.src = 0,
+                                   .dst = 256,
+                                   .src_space = TPU_SPACE_HBM,
+                                   .dst_space = TPU_SPACE_VMEM,
+                                   .row_bytes = 64,
+                                   .count = {1, 1, 1}};
 
 static uint32_t now(void) {
   uint64_t cycle;
@@ -95,8 +100,8 @@ static int report(tpu_error_info info, const char *moved) {
     printf("no error was reported\n");
     return BOOT_EXIT_FAILURE;
   }
-  printf("device error %s, queue %s, tag 0x%08x, details 0x%x 0x%x%s\n", errors[info.code], queues[info.queue],
-         (unsigned)info.tag, (unsigned)info.detail[0], (unsigned)info.detail[1], moved);
+  printf("device error %s, queue %s, tag 0x%08x, details 0x%x 0x%x%s\n", errors[info.code],
+         queues[info.queue], (unsigned)info.tag, (unsigned)info.detail[0], (unsigned)info.detail[1], moved);
   return BOOT_EXIT_ERROR;
 }
 
@@ -184,14 +189,23 @@ static int overflow(void) {
 
 /* ---- 8: MXU ---- */
 
-static const tpu_mxu small_dot = {.a = 0, .b = 0, .c = 0, .a_pitch = 64, .b_pitch = 64, .c_pitch = 16, .m = 16,
-                                  .n = 16, .k = 16, .dtype = TPU_MXU_DTYPE_INT8};
+static const tpu_mxu small_dot = {.a = 0,
+                                  .b = 0,
+                                  .c = 0,
+                                  .a_pitch = 64,
+                                  .b_pitch = 64,
+                                  .c_pitch = 16,
+                                  .m = 16,
+                                  .n = 16,
+                                  .k = 16,
+                                  .dtype = TPU_MXU_DTYPE_INT8};
 
 static int mxu_zero(void) {
   volatile int32_t *vmem = (volatile int32_t *)PEPLOS_VMEM_BASE;
   uint32_t value = 0;
   tpu_mxu dot = small_dot;
-  tpu_vpu store = {.entry = 0, .loop = {1, 0, 0}, .row_level = 3, .col_level = 3, .valid_rows = 8, .valid_cols = 64};
+  tpu_vpu store = {
+      .entry = 0, .loop = {1, 0, 0}, .row_level = 3, .col_level = 3, .valid_rows = 8, .valid_cols = 64};
   /* ACC row 0 to VMEM, so that the scalar core sees that K = 0 wrote zeros. */
   static const uint64_t program[3] = {
       TPU_VOP_LD | TPU_VINSTR_ACC_MASK | TPU_VINSTR_ITYPE_MASK,
@@ -220,8 +234,8 @@ static int mxu_zero(void) {
   uint32_t not_zero = 0;
   for (unsigned i = 0; i < 8 * params.value[TPU_PARAM_LANES]; i++)
     not_zero += vmem[256 + i] != 0;
-  printf("M = 0, N = 0: semaphore %u; K = 0: %u lanes not zero; error %d\n", (unsigned)value, (unsigned)not_zero,
-         info.valid);
+  printf("M = 0, N = 0: semaphore %u; K = 0: %u lanes not zero; error %d\n", (unsigned)value,
+         (unsigned)not_zero, info.valid);
   return !info.valid && value == 3 && not_zero == 0 ? BOOT_EXIT_OK : BOOT_EXIT_FAILURE;
 }
 
@@ -315,12 +329,23 @@ int main(int argc, char **argv) {
     const char *name;
     int (*run)(void);
   } zoo[] = {
-      {"no_signaller", no_signaller}, {"wrong_semaphore", wrong_semaphore}, {"two_engines", two_engines},
-      {"dma_outside", dma_outside},   {"dma_below", dma_below},             {"dma_zero", dma_zero},
-      {"overflow", overflow},         {"mxu_zero", mxu_zero},               {"mxu_past_acc", mxu_past_acc},
-      {"full_queue", full_queue},     {"spin_for_slot", spin_for_slot},     {"masked", masked},
-      {"trap_illegal", trap_illegal}, {"trap_misaligned", trap_misaligned}, {"trap_unmapped", trap_unmapped},
-      {"trap_stack", trap_stack},     {"trap_recursion", trap_recursion},
+      {"no_signaller", no_signaller},
+      {"wrong_semaphore", wrong_semaphore},
+      {"two_engines", two_engines},
+      {"dma_outside", dma_outside},
+      {"dma_below", dma_below},
+      {"dma_zero", dma_zero},
+      {"overflow", overflow},
+      {"mxu_zero", mxu_zero},
+      {"mxu_past_acc", mxu_past_acc},
+      {"full_queue", full_queue},
+      {"spin_for_slot", spin_for_slot},
+      {"masked", masked},
+      {"trap_illegal", trap_illegal},
+      {"trap_misaligned", trap_misaligned},
+      {"trap_unmapped", trap_unmapped},
+      {"trap_stack", trap_stack},
+      {"trap_recursion", trap_recursion},
       {"exit_300", exit_300},
   };
   open_device();

@@ -14,7 +14,9 @@ static void row_map(const pl_grid *g, pl_index *b) {
   b[1].start = 0;
 }
 
-static void copy_body(void) { pl_copy(pl_output(0), pl_input(0)); }
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
 
 static void in_flight_body(void) {
   copy_body();
@@ -98,11 +100,12 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*body)(void);
-  } zoo[] = {{"good", copy_body},   {"in_flight", in_flight_body}, {"left", left_body},
-             {"never", never_body}, {"trap", trap_body},           {"stolen", stolen_body},
-             {"source", source_body}, {"value", value_body},       {"destination", destination_body},
+  } zoo[] = {{"good", copy_body},          {"in_flight", in_flight_body}, {"left", left_body},
+             {"never", never_body},        {"trap", trap_body},           {"stolen", stolen_body},
+             {"source", source_body},      {"value", value_body},         {"destination", destination_body},
              {"recursion", recursion_body}};
-  const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)), o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32)),
+  const pl_array x = pl_hbm_array(0, PL_F32, PL_SHAPE(64, 32)),
+                 o = pl_hbm_array(65536, PL_F32, PL_SHAPE(64, 32)),
                  y = pl_hbm_array(131072, PL_F32, PL_SHAPE(16, 32));
   int status = BOOT_EXIT_USAGE;
 

@@ -88,10 +88,14 @@ void figure(const std::string &what, double value, double bar, bool at_least, co
 }
 
 // What the figures copy.
-uint32_t figure_bytes() { return std::min<uint32_t>(65536, device().vmem_bytes / 2); }
+uint32_t figure_bytes() {
+  return std::min<uint32_t>(65536, device().vmem_bytes / 2);
+}
 
 // Start to done without the memory's latency: of the first read word, or of the write response.
-double latency(const Command &c) { return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0; }
+double latency(const Command &c) {
+  return c.src_space == kHbm ? 100.0 : c.dst_space == kHbm ? 20.0 : 0.0;
+}
 
 void figure_rates(Bench &b) {
   const uint32_t size = figure_bytes();
@@ -140,7 +144,8 @@ void figure_latencies(Bench &b) {
   const Span s = timed(b, {{1, copy(kHbm, 256, kVmem, 512, 64)}}, why);
   figure("64 bytes HBM to VMEM, cycles beside latency and data", double(s.cycles()) - 104, 15, false, why);
   const Span t = timed(b, {{1, copy(kVmem, 256, kHbm, 512, 64)}}, why);
-  figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false, why);
+  figure("64 bytes VMEM to HBM, cycles beside response (20) and data", double(t.cycles()) - 24, 20, false,
+         why);
   const Span u = timed(b, {{1, copy(kVmem, 256, kVmem, 4096, 32)}}, why);
   figure("32 bytes VMEM to VMEM, cycles", double(u.cycles()), 20, false, why);
   Command row = copy(kHbm, 0, kVmem, 0, 64);
@@ -148,8 +153,8 @@ void figure_latencies(Bench &b) {
   row.count = {{2, 2, 2}};
   row.src_stride = row.dst_stride = {{64, 128, 256}};
   const Span v = timed(b, {{1, row}}, why);
-  figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n, 20,
-         false, why);
+  figure("rows of 64 in three dimensions, cycles beside latency and data", double(v.cycles()) - 100 - 4 * n,
+         20, false, why);
 }
 
 // Queued commands of one channel, of two and of four.
@@ -326,7 +331,7 @@ void directed_idma(Bench &b) {
   verdict("iDMA issue 115: 1958 bytes from 0x6e76a to 0x1f9c03", ok, b.why() + " bytes differ");
   const std::vector<Command> list = {
       copy(kHbm, 0x676a, kVmem, 0x1c03, 1958), copy(kVmem, 0x76a, kHbm, 0x9c03, 1958),
-          copy(kVmem, 0x76a, kVmem, 0x1c03, 1958), copy(kSmem, 0x16a, kHbm, 0x9c03, 1958)};
+      copy(kVmem, 0x76a, kVmem, 0x1c03, 1958), copy(kSmem, 0x16a, kHbm, 0x9c03, 1958)};
   const std::string why = one_by_one(b, list, 1);
   verdict("the same job between other spaces", why.empty(), why);
 }

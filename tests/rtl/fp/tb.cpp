@@ -24,7 +24,9 @@ struct Op {
   uint64_t count = 0, bad = 0;
 };
 
-uint32_t bf16_ref(uint32_t a, uint32_t b) { return ref_bf16_mul((uint16_t)a, (uint16_t)b); }
+uint32_t bf16_ref(uint32_t a, uint32_t b) {
+  return ref_bf16_mul((uint16_t)a, (uint16_t)b);
+}
 
 Op ops[3] = {{"bf16_mul", bf16_ref}, {"f32_add", ref_add}, {"f32_mul", ref_mul}};
 
@@ -43,16 +45,14 @@ struct Bench {
     dut.clk_i = 1;
     dut.eval();
     for (int o = 0; o < 3; o++) {
-      if (!(which >> o & 1)) continue;
+      if (!(which >> o & 1))
+        continue;
       for (int l = 0; l < n; l++) {
-        const uint32_t got = o == 0   ? dut.bf16_mul_o[l]
-                             : o == 1 ? dut.f32_add_o[l]
-                                      : dut.f32_mul_o[l];
+        const uint32_t got = o == 0 ? dut.bf16_mul_o[l] : o == 1 ? dut.f32_add_o[l] : dut.f32_mul_o[l];
         const uint32_t want = ops[o].ref(a[l], b[l]);
         ops[o].count++;
         if (got != want && ops[o].bad++ < 10)
-          std::printf("  %s(%08x, %08x) = %08x, should be %08x\n", ops[o].name, a[l], b[l], got,
-                      want);
+          std::printf("  %s(%08x, %08x) = %08x, should be %08x\n", ops[o].name, a[l], b[l], got, want);
       }
     }
     n = 0;
@@ -61,39 +61,40 @@ struct Bench {
   void pair(uint32_t x, uint32_t y, unsigned which = 7) {
     a[n] = x;
     b[n] = y;
-    if (++n == Lanes) flush(which);
+    if (++n == Lanes)
+      flush(which);
   }
 };
 
 std::vector<uint32_t> special_words() {
   std::vector<uint32_t> v;
-  for (uint32_t base : {0x00000000u, 0x00000001u, 0x00400000u, 0x007fffffu, 0x00800000u,
-                        0x00ffffffu, 0x01000000u, 0x0c000000u, 0x1f800000u, 0x20000000u,
-                        0x33800000u, 0x34000000u, 0x3effffffu, 0x3f000000u, 0x3f7fffffu,
-                        0x3f800000u, 0x3f800001u, 0x3fffffffu, 0x40000000u, 0x4b000000u,
-                        0x4b800000u, 0x5f000000u, 0x5f800000u, 0x7e800000u, 0x7effffffu,
-                        0x7f000000u, 0x7f7fffffu, 0x7f800000u, 0x7f800001u, 0x7fbfffffu,
-                        0x7fc00000u, 0x7fffffffu, 0x00003f80u, 0x00007f80u, 0x00000080u})
+  for (uint32_t base :
+       {0x00000000u, 0x00000001u, 0x00400000u, 0x007fffffu, 0x00800000u, 0x00ffffffu, 0x01000000u,
+        0x0c000000u, 0x1f800000u, 0x20000000u, 0x33800000u, 0x34000000u, 0x3effffffu, 0x3f000000u,
+        0x3f7fffffu, 0x3f800000u, 0x3f800001u, 0x3fffffffu, 0x40000000u, 0x4b000000u, 0x4b800000u,
+        0x5f000000u, 0x5f800000u, 0x7e800000u, 0x7effffffu, 0x7f000000u, 0x7f7fffffu, 0x7f800000u,
+        0x7f800001u, 0x7fbfffffu, 0x7fc00000u, 0x7fffffffu, 0x00003f80u, 0x00007f80u, 0x00000080u})
     for (int d = -2; d <= 2; d++)
-      for (uint32_t s : {0u, 0x80000000u, 0x8000u}) v.push_back((base + (uint32_t)d) ^ s);
+      for (uint32_t s : {0u, 0x80000000u, 0x8000u})
+        v.push_back((base + (uint32_t)d) ^ s);
   return v;
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char **argv) {
   const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
   const uint64_t millions = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 2;
   const bool full = argc > 3;
-  std::printf("fp: seed %llu, %llu million random pairs of each kind%s\n",
-              (unsigned long long)seed, (unsigned long long)millions,
-              full ? ", all bf16 pairs" : "");
+  std::printf("fp: seed %llu, %llu million random pairs of each kind%s\n", (unsigned long long)seed,
+              (unsigned long long)millions, full ? ", all bf16 pairs" : "");
   std::mt19937_64 rng(seed);
   Bench t;
 
   const std::vector<uint32_t> sp = special_words();
   for (uint32_t x : sp)
-    for (uint32_t y : sp) t.pair(x, y);
+    for (uint32_t y : sp)
+      t.pair(x, y);
   for (uint32_t x : sp)
     for (int i = 0; i < 400; i++) {
       t.pair(x, (uint32_t)rng());
@@ -125,9 +126,11 @@ int main(int argc, char **argv) {
       t.pair(x >> 16, ((y & 0x807fffffu) | (uint32_t)em << 23) >> 16, 1);
     }
   }
-  while (t.n) t.pair(0, 0);
+  while (t.n)
+    t.pair(0, 0);
   if (full)
-    for (uint64_t i = 0; i < 1ull << 32; i++) t.pair((uint32_t)(i >> 16), (uint32_t)(i & 0xffff), 1);
+    for (uint64_t i = 0; i < 1ull << 32; i++)
+      t.pair((uint32_t)(i >> 16), (uint32_t)(i & 0xffff), 1);
 
   int rc = 0;
   for (const Op &o : ops) {

@@ -33,21 +33,24 @@ struct Engine {
   };
   std::deque<Job> jobs;
   bool ready = false, failed = false;
-  unsigned drain = 0;  // cycles for which something is still on the bus
+  unsigned drain = 0; // cycles for which something is still on the bus
 
   bool done_valid() const { return !failed && !jobs.empty() && jobs.front().left == 0; }
   bool idle() const { return (jobs.empty() || failed) && drain == 0; }
 
   // End of a cycle.
-  void step(Random& r, bool start, bool accepted, bool abort, bool clear, unsigned ready_percent, unsigned slow,
-            unsigned error_percent) {
+  void step(Random &r, bool start, bool accepted, bool abort, bool clear, unsigned ready_percent,
+            unsigned slow, unsigned error_percent) {
     if (accepted) {
       failed = jobs.front().code != 0;
-      if (failed) drain = r.below(20);
-      else jobs.pop_front();
+      if (failed)
+        drain = r.below(20);
+      else
+        jobs.pop_front();
     }
-    if (drain != 0) --drain;
-    for (Job& j : jobs) {
+    if (drain != 0)
+      --drain;
+    for (Job &j : jobs) {
       if (j.left != 0) {
         --j.left;
         break;
@@ -58,14 +61,16 @@ struct Engine {
       j.left = r.below(slow);
       j.bytes = r.percent(95) ? r.below(5) : uint64_t(r.next()) << r.below(16);
       j.work = uint64_t(r.next()) << r.below(16);
-      if (r.percent(error_percent)) j = {j.left, 1 + r.below(200), r.next(), r.next(), 3, 4};
+      if (r.percent(error_percent))
+        j = {j.left, 1 + r.below(200), r.next(), r.next(), 3, 4};
       jobs.push_back(j);
     }
     if (abort && !jobs.empty()) {
       jobs.clear();
       drain = r.below(40);
     }
-    if (clear) failed = false;
+    if (clear)
+      failed = false;
     ready = !failed && !abort && jobs.size() < 6 && r.percent(ready_percent);
   }
 };
@@ -73,7 +78,7 @@ struct Engine {
 // A memory with a scalar port: a grant now and then, data two cycles after the grant of a read.
 struct Memory {
   std::vector<uint8_t> bytes;
-  unsigned word;  // bytes
+  unsigned word; // bytes
   bool grant = false;
   unsigned refused = 0;
   struct Answer {
@@ -84,7 +89,7 @@ struct Memory {
   Memory(size_t size, unsigned word_bytes) : bytes(size), word(word_bytes) {}
 
   // End of a cycle; the bench has written `data` already if it was a write.
-  void step(Random& r, bool valid, bool write, uint32_t word_address) {
+  void step(Random &r, bool valid, bool write, uint32_t word_address) {
     second = first;
     first.valid = valid && grant && !write;
     first.address = word_address * word;

@@ -12,10 +12,11 @@
 
 #include "tpu_configs.h"
 
-inline const tpu_config& config(const char* name) {
+inline const tpu_config &config(const char *name) {
   static const tpu_config table[] = {TPU_CONFIG_TABLE};
-  for (const auto& c : table) {
-    if (!std::strcmp(c.name, name)) return c;
+  for (const auto &c : table) {
+    if (!std::strcmp(c.name, name))
+      return c;
   }
   std::abort();
 }
@@ -40,24 +41,23 @@ inline uint32_t reset_word(uint32_t seed, uint32_t memory, uint32_t word) {
 }
 
 // A port of any width as a string of bytes and bits.
-template <typename T>
-uint8_t* bytes(T& port) {
-  return reinterpret_cast<uint8_t*>(&port);
+template <typename T> uint8_t *bytes(T &port) {
+  return reinterpret_cast<uint8_t *>(&port);
 }
-template <typename T>
-void set_bits(T& port, unsigned low, unsigned width, uint32_t value) {
+template <typename T> void set_bits(T &port, unsigned low, unsigned width, uint32_t value) {
   for (unsigned i = 0; i < width; ++i) {
-    uint8_t& b = bytes(port)[(low + i) / 8];
+    uint8_t &b = bytes(port)[(low + i) / 8];
     b = uint8_t((b & ~(1u << (low + i) % 8)) | ((value >> i & 1) << (low + i) % 8));
   }
 }
-template <typename T>
-bool get_bit(T& port, unsigned i) {
+template <typename T> bool get_bit(T &port, unsigned i) {
   return bytes(port)[i / 8] >> (i % 8) & 1;
 }
 
-inline int verdict(const char* name, bool ok, const std::string& why) {
-  if (ok) std::printf("PASS %s\n", name);
-  else std::printf("FAIL %s: %s\n", name, why.c_str());
+inline int verdict(const char *name, bool ok, const std::string &why) {
+  if (ok)
+    std::printf("PASS %s\n", name);
+  else
+    std::printf("FAIL %s: %s\n", name, why.c_str());
   return ok ? 0 : 1;
 }

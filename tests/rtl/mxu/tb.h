@@ -18,19 +18,19 @@
 // Chances in 256 per cycle that a handshake is refused or delayed.
 struct Stalls {
   int stream = 0, weight = 0, start = 0, done = 0, acc = 0, vpu = 0;
-  bool banks = false;  // the two VMEM ports collide in banks
+  bool banks = false; // the two VMEM ports collide in banks
 };
 
 class Tb {
- public:
+public:
   Vmxu_acc dut;
   Config g;
   std::mt19937_64 rng;
   std::vector<uint8_t> vmem;
-  std::vector<uint32_t> acc;  // what ACC should hold
+  std::vector<uint32_t> acc; // what ACC should hold
   Stalls stalls;
   uint64_t cycle = 0, vpu_checks = 0, errors = 0;
-  uint32_t vpu_rows = 0;  // the last rows of ACC belong to the background traffic
+  uint32_t vpu_rows = 0; // the last rows of ACC belong to the background traffic
   unsigned max_refused = 0;
 
   explicit Tb(uint64_t seed) : rng(seed) {
@@ -40,16 +40,17 @@ class Tb {
     dut.stream_gnt_i = dut.weight_gnt_i = dut.stream_rsp_valid_i = dut.weight_rsp_valid_i = 0;
     dut.clk_i = 0;
     dut.eval();
-    g = {dut.dim_o, dut.bf16_o, dut.vmem_bytes_o, dut.vmem_banks_o, dut.word_bytes_o,
-         dut.acc_rows_o};
+    g = {dut.dim_o, dut.bf16_o, dut.vmem_bytes_o, dut.vmem_banks_o, dut.word_bytes_o, dut.acc_rows_o};
     vmem.resize(g.vmem_bytes);
     acc.resize((size_t)g.acc_rows * g.dim);
     vpu_rows = 16;
-    for (int i = 0; i < 4; i++) tick();
+    for (int i = 0; i < 4; i++)
+      tick();
     dut.rst_ni = 1;
     tick();
     for (uint32_t r = 0; r < g.acc_rows; r++) {
-      for (uint32_t l = 0; l < g.dim; l++) acc[r * g.dim + l] = (uint32_t)rng();
+      for (uint32_t l = 0; l < g.dim; l++)
+        acc[r * g.dim + l] = (uint32_t)rng();
       acc_write(r);
     }
   }
@@ -63,43 +64,52 @@ class Tb {
   bool quiet = false;
 
   bool strike(Fault f) {
-    if (fault != f) return false;
+    if (fault != f)
+      return false;
     fault = None;
     return true;
   }
 
   void fail(const char *what) {
-    if (errors++ < 10 && !quiet) std::printf("  cycle %llu: %s\n", (unsigned long long)cycle, what);
+    if (errors++ < 10 && !quiet)
+      std::printf("  cycle %llu: %s\n", (unsigned long long)cycle, what);
   }
 
   // One cycle. Requests of the MXU depend on registers only, so they are settled here.
   void tick() {
     serve(dut.stream_valid_o, dut.stream_addr_o, stream_, stalls.stream);
     serve(dut.weight_valid_o, dut.weight_addr_o, weight_, stalls.weight);
-    if (stalls.banks && stream_.gnt && weight_.gnt &&
-        bank(dut.stream_addr_o) == bank(dut.weight_addr_o)) {
-      if (dut.weight_urgent_o) stream_.gnt = false;
-      else weight_.gnt = false;
+    if (stalls.banks && stream_.gnt && weight_.gnt && bank(dut.stream_addr_o) == bank(dut.weight_addr_o)) {
+      if (dut.weight_urgent_o)
+        stream_.gnt = false;
+      else
+        weight_.gnt = false;
     }
     dut.stream_gnt_i = stream_.gnt;
     dut.weight_gnt_i = weight_.gnt;
     dut.acc_stall_i = chance(stalls.acc);
     respond(stream_, dut.stream_rsp_valid_i, dut.stream_rsp_data_i);
     respond(weight_, dut.weight_rsp_valid_i, dut.weight_rsp_data_i);
-    if (stream_.v2 && strike(StreamBit)) dut.stream_rsp_data_i[0] ^= 1;
-    if (weight_.v2 && strike(WeightBit)) dut.weight_rsp_data_i[0] ^= 1;
-    if (stalls.vpu) vpu_requests();
+    if (stream_.v2 && strike(StreamBit))
+      dut.stream_rsp_data_i[0] ^= 1;
+    if (weight_.v2 && strike(WeightBit))
+      dut.weight_rsp_data_i[0] ^= 1;
+    if (stalls.vpu)
+      vpu_requests();
     dut.clk_i = 0;
     dut.eval();
     shift(stream_);
     shift(weight_);
-    if (stalls.vpu || vpu_busy_) vpu_check();
+    if (stalls.vpu || vpu_busy_)
+      vpu_check();
     dut.clk_i = 1;
     dut.eval();
     cycle++;
     // A granted request ends with its cycle.
-    if (clear_rd_) dut.rd_valid_i = 0;
-    if (clear_wr_) dut.wr_valid_i = 0;
+    if (clear_rd_)
+      dut.rd_valid_i = 0;
+    if (clear_wr_)
+      dut.wr_valid_i = 0;
     clear_rd_ = clear_wr_ = false;
   }
 
@@ -132,10 +142,12 @@ class Tb {
         fail("commands do not complete");
         return cycle - first;
       }
-      if (stop_at && cycle - begin >= stop_at) break;
+      if (stop_at && cycle - begin >= stop_at)
+        break;
       dut.start_i = 0;
       if (started < cmds.size() && dut.ready_o && !chance(stalls.start)) {
-        if (started == 0) first = cycle;
+        if (started == 0)
+          first = cycle;
         dut.start_i = 1;
         drive(cmds[started++]);
       }
@@ -145,7 +157,8 @@ class Tb {
         continue;
       }
       if (dut.done_valid_o && dut.done_ready_i) {
-        if (done >= started) fail("completion without a command");
+        if (done >= started)
+          fail("completion without a command");
         halted = complete(cmds[done]);
         done++;
       }
@@ -166,7 +179,8 @@ class Tb {
     dut.done_ready_i = 1;
     while (done < cmds.size()) {
       dut.start_i = started < cmds.size() && dut.ready_o;
-      if (dut.start_i) drive(cmds[started++]);
+      if (dut.start_i)
+        drive(cmds[started++]);
       done += dut.done_valid_o;
       tick();
     }
@@ -182,8 +196,8 @@ class Tb {
       for (uint32_t l = 0; l < g.dim; l++)
         if (dut.rd_rsp_data_o[l] != acc[r * g.dim + l]) {
           char text[160];
-          std::snprintf(text, sizeof text, "%s: ACC row %u lane %u is %08x, should be %08x", where,
-                        r, l, dut.rd_rsp_data_o[l], acc[r * g.dim + l]);
+          std::snprintf(text, sizeof text, "%s: ACC row %u lane %u is %08x, should be %08x", where, r, l,
+                        dut.rd_rsp_data_o[l], acc[r * g.dim + l]);
           fail(text);
         }
     }
@@ -191,7 +205,8 @@ class Tb {
 
   void take_acc(uint32_t row) {
     acc_read(row);
-    for (uint32_t l = 0; l < g.dim; l++) acc[row * g.dim + l] = dut.rd_rsp_data_o[l];
+    for (uint32_t l = 0; l < g.dim; l++)
+      acc[row * g.dim + l] = dut.rd_rsp_data_o[l];
   }
 
   // Lets the background traffic finish.
@@ -199,7 +214,8 @@ class Tb {
     const Stalls keep = stalls;
     stalls = {};
     dut.rd_valid_i = dut.wr_valid_i = 0;
-    for (int i = 0; i < 8; i++) tick();
+    for (int i = 0; i < 8; i++)
+      tick();
     vpu_busy_ = false;
     stalls = keep;
   }
@@ -207,11 +223,12 @@ class Tb {
   bool acc_differs(uint32_t row) {
     acc_read(row);
     for (uint32_t l = 0; l < g.dim; l++)
-      if (dut.rd_rsp_data_o[l] != acc[row * g.dim + l]) return true;
+      if (dut.rd_rsp_data_o[l] != acc[row * g.dim + l])
+        return true;
     return false;
   }
 
- private:
+private:
   struct Port {
     bool gnt = false, v1 = false, v2 = false;
     uint32_t addr = 0, a1 = 0, a2 = 0;
@@ -229,7 +246,8 @@ class Tb {
 
   uint32_t bank(uint32_t addr) const {
     uint32_t b = 0;
-    for (uint32_t a = addr; a; a /= g.vmem_banks) b ^= a % g.vmem_banks;
+    for (uint32_t a = addr; a; a /= g.vmem_banks)
+      b ^= a % g.vmem_banks;
     return b;
   }
 
@@ -239,11 +257,12 @@ class Tb {
   }
 
   // Data is sampled at the response; nothing writes VMEM in these tests.
-  template <typename V, typename D>
-  void respond(const Port &p, V &valid, D &data) {
+  template <typename V, typename D> void respond(const Port &p, V &valid, D &data) {
     valid = p.v2;
-    if (p.v2) std::memcpy(&data, &vmem[(size_t)p.a2 * g.word_bytes], g.word_bytes);
-    else if (stalls.stream) data[0] = data[1] = data[3] = (uint32_t)rng();
+    if (p.v2)
+      std::memcpy(&data, &vmem[(size_t)p.a2 * g.word_bytes], g.word_bytes);
+    else if (stalls.stream)
+      data[0] = data[1] = data[3] = (uint32_t)rng();
   }
 
   static void shift(Port &p) {
@@ -257,14 +276,16 @@ class Tb {
     const Outcome want = ref_check(g, c);
     if (dut.done_code_o != want.code ||
         (want.code && (dut.done_detail0_o != want.detail0 || dut.done_detail1_o != want.detail1))) {
-      std::printf("  completion %u %#x %#x, should be %u %#x %#x\n", dut.done_code_o,
-                  dut.done_detail0_o, dut.done_detail1_o, want.code, want.detail0, want.detail1);
+      std::printf("  completion %u %#x %#x, should be %u %#x %#x\n", dut.done_code_o, dut.done_detail0_o,
+                  dut.done_detail1_o, want.code, want.detail0, want.detail1);
       c.print();
       fail("wrong completion");
     }
-    if (want.code) return true;
+    if (want.code)
+      return true;
     ref_run(g, c, vmem, acc);
-    if (strike(AccWord)) acc[(size_t)c.c * g.dim] ^= 0x400;
+    if (strike(AccWord))
+      acc[(size_t)c.c * g.dim] ^= 0x400;
     if (dut.done_work_o != (uint64_t)c.m * c.n * c.k + strike(WorkCount)) {
       if (!quiet) {
         std::printf("  work %llu\n", (unsigned long long)dut.done_work_o);
@@ -279,7 +300,8 @@ class Tb {
     dut.wr_valid_i = 1;
     dut.wr_row_i = row;
     dut.wr_mask_i = (1u << g.dim) - 1;
-    for (uint32_t l = 0; l < g.dim; l++) dut.wr_data_i[l] = acc[row * g.dim + l];
+    for (uint32_t l = 0; l < g.dim; l++)
+      dut.wr_data_i[l] = acc[row * g.dim + l];
     tick();
     dut.wr_valid_i = 0;
   }
@@ -293,7 +315,8 @@ class Tb {
     dut.rd_valid_i = 0;
     tick();
     stalls = keep;
-    if (!dut.rd_rsp_valid_o) fail("no ACC read data two cycles after the grant");
+    if (!dut.rd_rsp_valid_o)
+      fail("no ACC read data two cycles after the grant");
   }
 
   // Requests stay until granted, as the VPU's do. Mostly one bank, to provoke refusals.
@@ -308,16 +331,19 @@ class Tb {
       dut.wr_valid_i = 1;
       dut.wr_row_i = base + (below(vpu_rows) & (chance(128) ? ~1u : ~0u));
       dut.wr_mask_i = (uint32_t)rng() & ((1u << g.dim) - 1);
-      for (uint32_t l = 0; l < g.dim; l++) dut.wr_data_i[l] = (uint32_t)rng();
+      for (uint32_t l = 0; l < g.dim; l++)
+        dut.wr_data_i[l] = (uint32_t)rng();
     }
   }
 
   // After the inputs settled, before the edge.
   void vpu_check() {
     if (!reads_.empty() && reads_.front().due == cycle) {
-      if (!dut.rd_rsp_valid_o) fail("no ACC read data two cycles after the grant");
+      if (!dut.rd_rsp_valid_o)
+        fail("no ACC read data two cycles after the grant");
       for (uint32_t l = 0; l < g.dim; l++)
-        if (dut.rd_rsp_data_o[l] != reads_.front().data[l]) fail("wrong data on the VPU's ACC port");
+        if (dut.rd_rsp_data_o[l] != reads_.front().data[l])
+          fail("wrong data on the VPU's ACC port");
       vpu_checks++;
       reads_.pop_front();
     }
@@ -327,7 +353,8 @@ class Tb {
     }
     if (dut.wr_valid_i && dut.wr_gnt_o)
       for (uint32_t l = 0; l < g.dim; l++)
-        if (dut.wr_mask_i >> l & 1) acc[(size_t)dut.wr_row_i * g.dim + l] = dut.wr_data_i[l];
+        if (dut.wr_mask_i >> l & 1)
+          acc[(size_t)dut.wr_row_i * g.dim + l] = dut.wr_data_i[l];
     count(dut.rd_valid_i, dut.rd_gnt_o, rd_refused_);
     count(dut.wr_valid_i, dut.wr_gnt_o, wr_refused_);
     clear_rd_ = dut.rd_valid_i && dut.rd_gnt_o;
@@ -341,8 +368,10 @@ class Tb {
       refused = 0;
       return;
     }
-    if (++refused > max_refused) max_refused = refused;
-    if (refused > 15) fail("a VPU port was refused more than 15 times in a row");
+    if (++refused > max_refused)
+      max_refused = refused;
+    if (refused > 15)
+      fail("a VPU port was refused more than 15 times in a row");
   }
 };
 

@@ -19,7 +19,8 @@
 struct Random {
   uint64_t s;
   explicit Random(uint64_t seed) : s(seed * 0x9e3779b97f4a7c15ull + 0x1234567) {
-    for (int i = 0; i < 8; ++i) next();
+    for (int i = 0; i < 8; ++i)
+      next();
   }
   uint32_t next() {
     s ^= s << 13;
@@ -32,9 +33,8 @@ struct Random {
 };
 
 // Bit fields of ports of any width.
-template <typename T>
-uint64_t get_bits(const T& port, unsigned low, unsigned width) {
-  const uint8_t* p = reinterpret_cast<const uint8_t*>(&port);
+template <typename T> uint64_t get_bits(const T &port, unsigned low, unsigned width) {
+  const uint8_t *p = reinterpret_cast<const uint8_t *>(&port);
   uint64_t v = 0;
   for (unsigned i = 0; i < width;) {
     const unsigned bit = (low + i) % 8, n = std::min(8 - bit, width - i);
@@ -43,9 +43,8 @@ uint64_t get_bits(const T& port, unsigned low, unsigned width) {
   }
   return v;
 }
-template <typename T>
-void set_bits(T& port, unsigned low, unsigned width, uint64_t v) {
-  uint8_t* p = reinterpret_cast<uint8_t*>(&port);
+template <typename T> void set_bits(T &port, unsigned low, unsigned width, uint64_t v) {
+  uint8_t *p = reinterpret_cast<uint8_t *>(&port);
   for (unsigned i = 0; i < width;) {
     const unsigned bit = (low + i) % 8, n = std::min(8 - bit, width - i);
     const uint8_t m = uint8_t(((1u << n) - 1) << bit);
@@ -60,8 +59,8 @@ struct Stalls {
 };
 
 class Harness {
- public:
-  Harness(const tpu_config& c, uint64_t seed)
+public:
+  Harness(const tpu_config &c, uint64_t seed)
       : config(c), mem(c), random(seed), context(new VerilatedContext),
         words_(std::max(1u, c.lanes * 4 / c.vmem_word_bytes)),
         word_bits_(clog2(c.vmem_bytes / c.vmem_word_bytes)) {
@@ -70,25 +69,26 @@ class Harness {
     top.reset(new Vtpu_vpu(context.get()));
     top->start_i = top->abort_i = top->clear_i = top->prog_valid_i = 0;
     top->rst_ni = 0;
-    for (int i = 0; i < 4; ++i) cycle();
+    for (int i = 0; i < 4; ++i)
+      cycle();
     top->rst_ni = 1;
     cycle();
   }
 
-  const tpu_config& config;
+  const tpu_config &config;
   Memories mem;
   Random random;
   Stalls stalls;
   uint64_t now = 0;
-  uint64_t first_load = 0, first_store = 0;  // cycle of the first request since clear_marks()
-  uint64_t requests = 0;                     // cycles with a request of any memory
-  bool quiet_check = false;                  // any request is a fault
+  uint64_t first_load = 0, first_store = 0; // cycle of the first request since clear_marks()
+  uint64_t requests = 0;                    // cycles with a request of any memory
+  bool quiet_check = false;                 // any request is a fault
   std::string fault;
   std::unique_ptr<VerilatedContext> context;
   std::unique_ptr<Vtpu_vpu> top;
 
   void cycle() {
-    Vtpu_vpu& t = *top;
+    Vtpu_vpu &t = *top;
     t.clk_i = 0;
     present_responses();
     t.done_ready_i = random.chance(stalls.done);
@@ -106,9 +106,11 @@ class Harness {
     t.smem_gnt_i = t.smem_valid_o && random.chance(stalls.smem);
     t.acc_rd_gnt_i = t.acc_rd_valid_o && random.chance(stalls.acc_read);
     t.acc_wr_gnt_i = t.acc_wr_valid_o && random.chance(stalls.acc_write);
-    if (t.rst_ni) note_requests(vld, vst);
+    if (t.rst_ni)
+      note_requests(vld, vst);
     t.eval();
-    if (t.rst_ni) serve();
+    if (t.rst_ni)
+      serve();
     done_seen_ = t.done_valid_o && t.done_ready_i;
     t.clk_i = 1;
     t.eval();
@@ -117,7 +119,7 @@ class Harness {
 
   void clear_marks() { first_load = first_store = requests = 0; }
 
-  void write_program(const std::vector<uint64_t>& program, unsigned first, unsigned count) {
+  void write_program(const std::vector<uint64_t> &program, unsigned first, unsigned count) {
     for (unsigned i = first; i < first + count; ++i) {
       for (unsigned h = 0; h < 2; ++h) {
         top->prog_valid_i = 1;
@@ -139,18 +141,20 @@ class Harness {
     cycle();
     top->clk_i = 0;
     top->eval();
-    if (!top->prog_rsp_valid_o) fault = "no answer of the program memory after two cycles";
+    if (!top->prog_rsp_valid_o)
+      fault = "no answer of the program memory after two cycles";
     return top->prog_rsp_data_o;
   }
 
-  void start(const Command& c) {
+  void start(const Command &c) {
     unsigned pos = 0;
     auto put = [&](unsigned width, uint32_t v) {
       set_bits(top->cmd_i, pos, width, v);
       pos += width;
     };
     put(16, c.entry);
-    for (uint32_t v : c.loop) put(32, v);
+    for (uint32_t v : c.loop)
+      put(32, v);
     put(2, c.row_level);
     put(2, c.col_level);
     put(8, c.row_step);
@@ -158,18 +162,23 @@ class Harness {
     put(32, c.valid_rows);
     put(32, c.valid_cols);
     put(8, c.scalar_mode);
-    for (uint32_t v : c.scalar) put(32, v);
-    for (uint32_t v : c.addr) put(32, v);
-    for (uint32_t v : c.pitch) put(32, v);
-    for (uint32_t v : c.stride) put(32, v);
-    if (!top->ready_o) fault = "not ready for a command";
+    for (uint32_t v : c.scalar)
+      put(32, v);
+    for (uint32_t v : c.addr)
+      put(32, v);
+    for (uint32_t v : c.pitch)
+      put(32, v);
+    for (uint32_t v : c.stride)
+      put(32, v);
+    if (!top->ready_o)
+      fault = "not ready for a command";
     top->start_i = 1;
     cycle();
     top->start_i = 0;
   }
 
   // Until done; false after `limit` cycles.
-  bool finish(Result& r, uint64_t limit) {
+  bool finish(Result &r, uint64_t limit) {
     for (uint64_t i = 0; i < limit; ++i) {
       cycle();
       if (done_seen_) {
@@ -190,7 +199,8 @@ class Harness {
     bool ok = false;
     cycle();
     for (int i = 0; i < 40 && !ok; ++i) {
-      if (i > 2 && done_seen_) return false;
+      if (i > 2 && done_seen_)
+        return false;
       cycle();
       ok = top->idle_o;
     }
@@ -206,11 +216,12 @@ class Harness {
 
   static unsigned clog2(uint32_t n) {
     unsigned b = 0;
-    while ((1u << b) < n) ++b;
+    while ((1u << b) < n)
+      ++b;
     return b;
   }
 
- private:
+private:
   unsigned words_, word_bits_;
   bool done_seen_ = false;
 
@@ -221,22 +232,25 @@ class Harness {
   std::deque<Response> load_[8], smem_, acc_;
 
   void note_requests(unsigned vld, unsigned vst) {
-    const Vtpu_vpu& t = *top;
-    if ((vld || t.acc_rd_valid_o) && !first_load) first_load = now;
-    if ((vst || t.acc_wr_valid_o) && !first_store) first_store = now;
+    const Vtpu_vpu &t = *top;
+    if ((vld || t.acc_rd_valid_o) && !first_load)
+      first_load = now;
+    if ((vst || t.acc_wr_valid_o) && !first_store)
+      first_store = now;
     if (vld || vst || t.acc_rd_valid_o || t.acc_wr_valid_o || t.smem_valid_o) {
       ++requests;
-      if (quiet_check) fault = "memory request while idle";
+      if (quiet_check)
+        fault = "memory request while idle";
     }
   }
 
   void present_responses() {
-    Vtpu_vpu& t = *top;
+    Vtpu_vpu &t = *top;
     const unsigned wb = config.vmem_word_bytes;
-    auto due = [&](std::deque<Response>& q) { return !q.empty() && q.front().when == now; };
+    auto due = [&](std::deque<Response> &q) { return !q.empty() && q.front().when == now; };
     t.vld_rsp_valid_i = 0;
     for (unsigned j = 0; j < words_; ++j) {
-      uint8_t* p = reinterpret_cast<uint8_t*>(&t.vld_rsp_data_i) + j * wb;
+      uint8_t *p = reinterpret_cast<uint8_t *>(&t.vld_rsp_data_i) + j * wb;
       if (due(load_[j])) {
         t.vld_rsp_valid_i |= 1 << j;
         std::memcpy(p, load_[j].front().data.data(), wb);
@@ -259,39 +273,44 @@ class Harness {
 
   void serve() {
     const bool reads_first = random.chance(50);
-    if (reads_first) reads();
+    if (reads_first)
+      reads();
     writes();
-    if (!reads_first) reads();
+    if (!reads_first)
+      reads();
   }
 
   void reads() {
-    const Vtpu_vpu& t = *top;
+    const Vtpu_vpu &t = *top;
     const unsigned wb = config.vmem_word_bytes;
     for (unsigned j = 0; j < words_; ++j) {
-      if (!(t.vld_gnt_i >> j & 1)) continue;
-      const uint8_t* p = &mem.vmem[get_bits(t.vld_addr_o, j * word_bits_, word_bits_) * wb];
+      if (!(t.vld_gnt_i >> j & 1))
+        continue;
+      const uint8_t *p = &mem.vmem[get_bits(t.vld_addr_o, j * word_bits_, word_bits_) * wb];
       load_[j].push_back({now + 2, std::vector<uint8_t>(p, p + wb)});
     }
     if (t.smem_gnt_i) {
-      const uint8_t* p = &mem.smem[t.smem_addr_o * config.hbm_port_bytes];
+      const uint8_t *p = &mem.smem[t.smem_addr_o * config.hbm_port_bytes];
       smem_.push_back({now + 2, std::vector<uint8_t>(p, p + config.hbm_port_bytes)});
     }
     if (t.acc_rd_gnt_i) {
-      const uint8_t* p = reinterpret_cast<const uint8_t*>(&mem.acc[t.acc_rd_row_o * config.lanes]);
+      const uint8_t *p = reinterpret_cast<const uint8_t *>(&mem.acc[t.acc_rd_row_o * config.lanes]);
       acc_.push_back({now + 2, std::vector<uint8_t>(p, p + config.lanes * 4)});
     }
   }
 
   void writes() {
-    const Vtpu_vpu& t = *top;
+    const Vtpu_vpu &t = *top;
     const unsigned wb = config.vmem_word_bytes;
-    const uint8_t* data = reinterpret_cast<const uint8_t*>(&t.vst_wdata_o);
+    const uint8_t *data = reinterpret_cast<const uint8_t *>(&t.vst_wdata_o);
     for (unsigned j = 0; j < words_; ++j) {
-      if (!(t.vst_gnt_i >> j & 1)) continue;
-      uint8_t* p = &mem.vmem[get_bits(t.vst_addr_o, j * word_bits_, word_bits_) * wb];
+      if (!(t.vst_gnt_i >> j & 1))
+        continue;
+      uint8_t *p = &mem.vmem[get_bits(t.vst_addr_o, j * word_bits_, word_bits_) * wb];
       const uint32_t be = uint32_t(get_bits(t.vst_be_o, j * wb, wb));
       for (unsigned i = 0; i < wb; ++i) {
-        if (be >> i & 1) p[i] = data[j * wb + i];
+        if (be >> i & 1)
+          p[i] = data[j * wb + i];
       }
     }
     if (t.acc_wr_gnt_i) {

@@ -27,29 +27,32 @@ struct Command {
 struct Result {
   uint32_t code = 0, detail0 = 0, detail1 = 0;
   uint64_t bytes = 0, work = 0;
-  bool endless = false;  // gave up after the budget
+  bool endless = false; // gave up after the budget
 };
 
 struct Memories {
   std::vector<uint8_t> vmem, smem;
   std::vector<uint32_t> acc;
-  explicit Memories(const tpu_config& c)
+  explicit Memories(const tpu_config &c)
       : vmem(c.vmem_bytes), smem(c.smem_bytes), acc(size_t(c.acc_rows) * c.dim) {}
 };
 
 class RefVpu {
- public:
-  RefVpu(const tpu_config& config, Memories& memories)
+public:
+  RefVpu(const tpu_config &config, Memories &memories)
       : program(config.vpu_program), c_(config), m_(memories), lanes_(config.lanes) {}
 
   std::vector<uint64_t> program;
 
-  Result run(const Command& cmd, uint64_t budget) {
+  Result run(const Command &cmd, uint64_t budget) {
     cmd_ = cmd;
     r_ = Result();
-    for (auto& l : level_) l = Level();
-    for (unsigned i = 0; i < 8; ++i) addr_[i] = cmd.addr[i];
-    if (!scalars()) return r_;
+    for (auto &l : level_)
+      l = Level();
+    for (unsigned i = 0; i < 8; ++i)
+      addr_[i] = cmd.addr[i];
+    if (!scalars())
+      return r_;
     uint32_t pc = cmd.entry;
     while (step(pc)) {
       if (--budget == 0) {
@@ -60,7 +63,7 @@ class RefVpu {
     return r_;
   }
 
- private:
+private:
   struct Level {
     bool active = false;
     uint32_t start = 0, iteration = 0;
@@ -70,8 +73,8 @@ class RefVpu {
     Row s[8];
   };
 
-  const tpu_config& c_;
-  Memories& m_;
+  const tpu_config &c_;
+  Memories &m_;
   const uint32_t lanes_;
   Command cmd_;
   Result r_;
@@ -89,17 +92,20 @@ class RefVpu {
   bool scalars() {
     for (unsigned i = 0; i < 8; ++i) {
       scalar_[i] = cmd_.scalar[i];
-      if (!(cmd_.scalar_mode >> i & 1)) continue;
+      if (!(cmd_.scalar_mode >> i & 1))
+        continue;
       const uint32_t a = cmd_.scalar[i];
       const uint32_t d0 = 0xffff | i << 16 | TPU_SPACE_SMEM << 24;
-      if (a % 4) return fail(TPU_ERROR_ALIGN, d0, a);
-      if (uint64_t(a) + 4 > c_.smem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
+      if (a % 4)
+        return fail(TPU_ERROR_ALIGN, d0, a);
+      if (uint64_t(a) + 4 > c_.smem_bytes)
+        return fail(TPU_ERROR_RANGE, d0, a);
       scalar_[i] = word(m_.smem, a);
     }
     return true;
   }
 
-  static uint32_t word(const std::vector<uint8_t>& m, uint32_t a) {
+  static uint32_t word(const std::vector<uint8_t> &m, uint32_t a) {
     return m[a] | m[a + 1] << 8 | m[a + 2] << 16 | uint32_t(m[a + 3]) << 24;
   }
 
@@ -114,9 +120,9 @@ class RefVpu {
     }
   };
 
-  bool illegal(uint32_t pc, const Step& i) { return fail(TPU_ERROR_VPU_ILLEGAL, pc, uint32_t(i.w)); }
+  bool illegal(uint32_t pc, const Step &i) { return fail(TPU_ERROR_VPU_ILLEGAL, pc, uint32_t(i.w)); }
 
-  uint32_t operand(const Step& i, unsigned reg, unsigned sel, unsigned s, unsigned lane) const {
+  uint32_t operand(const Step &i, unsigned reg, unsigned sel, unsigned s, unsigned lane) const {
     return i.field(sel, 1) ? scalar_[i.field(reg, 3)] : v_[i.field(reg, 5)].s[s][lane];
   }
 
@@ -130,23 +136,28 @@ class RefVpu {
   }
 
   // False at the end of the program.
-  bool step(uint32_t& pc) {
-    if (pc >= c_.vpu_program) return fail(TPU_ERROR_VPU_PC, pc, 0);
+  bool step(uint32_t &pc) {
+    if (pc >= c_.vpu_program)
+      return fail(TPU_ERROR_VPU_PC, pc, 0);
     const Step i = take_apart(program[pc]);
     if (i.op == TPU_VOP_HALT) {
       ++r_.work;
       return false;
     }
-    if (i.op == TPU_VOP_LOOP || i.op == TPU_VOP_END) return loop(pc, i);
-    if (i.op == TPU_VOP_LD || i.op == TPU_VOP_ST) return access(pc, i);
-    if (i.op >= TPU_VOP_RL_FSUM && i.op <= TPU_VOP_RS_IARGMAX) return reduction(pc, i);
+    if (i.op == TPU_VOP_LOOP || i.op == TPU_VOP_END)
+      return loop(pc, i);
+    if (i.op == TPU_VOP_LD || i.op == TPU_VOP_ST)
+      return access(pc, i);
+    if (i.op >= TPU_VOP_RL_FSUM && i.op <= TPU_VOP_RS_IARGMAX)
+      return reduction(pc, i);
     return elementwise(pc, i);
   }
 
-  bool loop(uint32_t& pc, const Step& i) {
+  bool loop(uint32_t &pc, const Step &i) {
     const uint32_t l = i.field(32, 3) % 4;
     const bool begin = i.op == TPU_VOP_LOOP;
-    if (l == 3 || level_[l].active == begin) return illegal(pc, i);
+    if (l == 3 || level_[l].active == begin)
+      return illegal(pc, i);
     ++r_.work;
     if (begin) {
       if (cmd_.loop[l] == 0) {
@@ -157,7 +168,8 @@ class RefVpu {
       }
       return true;
     }
-    for (unsigned r = 0; r < 8; ++r) addr_[r] += cmd_.stride[3 * r + l];
+    for (unsigned r = 0; r < 8; ++r)
+      addr_[r] += cmd_.stride[3 * r + l];
     level_[l].iteration += 1;
     if (level_[l].iteration < cmd_.loop[l]) {
       pc = level_[l].start;
@@ -168,41 +180,54 @@ class RefVpu {
     return true;
   }
 
-  bool access(uint32_t& pc, const Step& i) {
+  bool access(uint32_t &pc, const Step &i) {
     const uint32_t dtype = i.field(35, 2), itype = i.field(37, 1), col = i.field(38, 1), acc = i.field(39, 1);
-    if (acc && dtype != TPU_VMEM_DTYPE_W32) return illegal(pc, i);
-    if (dtype == TPU_VMEM_DTYPE_BF16 && itype) return illegal(pc, i);
+    if (acc && dtype != TPU_VMEM_DTYPE_W32)
+      return illegal(pc, i);
+    if (dtype == TPU_VMEM_DTYPE_BF16 && itype)
+      return illegal(pc, i);
     ++r_.work;
     const uint32_t size = dtype == TPU_VMEM_DTYPE_W32 ? 4 : dtype == TPU_VMEM_DTYPE_BF16 ? 2 : 1;
     const uint32_t space = acc ? TPU_SPACE_ACC : TPU_SPACE_VMEM, areg = i.field(32, 3);
     const uint32_t n = col ? 1 : lanes_;
-    static const uint32_t fills[2][4] = {{0, 0x7f800000, 0xff800000, 0x3f800000}, {0, 0x7fffffff, 0x80000000, 1}};
+    static const uint32_t fills[2][4] = {{0, 0x7f800000, 0xff800000, 0x3f800000},
+                                         {0, 0x7fffffff, 0x80000000, 1}};
     for (unsigned s = 0; s < 8; ++s) {
       bool any = false;
-      for (unsigned lane = 0; lane < lanes_; ++lane) any |= i.mask(s, lane);
+      for (unsigned lane = 0; lane < lanes_; ++lane)
+        any |= i.mask(s, lane);
       const uint32_t a = addr_[areg] + uint32_t(int32_t(int16_t(i.field(48, 16)))) + s * cmd_.pitch[areg];
       if (any) {
         const uint32_t d0 = pc | s << 16 | space << 24;
         if (acc) {
-          if (a >= c_.acc_rows) return fail(TPU_ERROR_RANGE, d0, a);
+          if (a >= c_.acc_rows)
+            return fail(TPU_ERROR_RANGE, d0, a);
         } else {
-          if (a % (n * size)) return fail(TPU_ERROR_ALIGN, d0, a);
-          if (uint64_t(a) + n * size > c_.vmem_bytes) return fail(TPU_ERROR_RANGE, d0, a);
+          if (a % (n * size))
+            return fail(TPU_ERROR_ALIGN, d0, a);
+          if (uint64_t(a) + n * size > c_.vmem_bytes)
+            return fail(TPU_ERROR_RANGE, d0, a);
         }
         r_.bytes += n * size;
       }
       for (unsigned lane = 0; lane < lanes_; ++lane) {
         const uint32_t e = col ? 0 : lane;
         if (i.op == TPU_VOP_LD) {
-          uint32_t& to = v_[i.vd].s[s][lane];
-          if (!i.mask(s, lane)) to = fills[itype][i.field(41, 2)];
-          else if (acc) to = m_.acc[a * lanes_ + e];
-          else to = widen(&m_.vmem[a + e * size], dtype, itype);
+          uint32_t &to = v_[i.vd].s[s][lane];
+          if (!i.mask(s, lane))
+            to = fills[itype][i.field(41, 2)];
+          else if (acc)
+            to = m_.acc[a * lanes_ + e];
+          else
+            to = widen(&m_.vmem[a + e * size], dtype, itype);
         } else {
-          if (!i.mask(s, lane) || (col && lane != 0)) continue;
+          if (!i.mask(s, lane) || (col && lane != 0))
+            continue;
           const uint32_t x = operand(i, 13, 28, s, lane);
-          if (acc) m_.acc[a * lanes_ + e] = x;
-          else narrow(&m_.vmem[a + e * size], x, dtype, itype);
+          if (acc)
+            m_.acc[a * lanes_ + e] = x;
+          else
+            narrow(&m_.vmem[a + e * size], x, dtype, itype);
         }
       }
     }
@@ -210,7 +235,7 @@ class RefVpu {
     return true;
   }
 
-  bool reduction(uint32_t& pc, const Step& i) {
+  bool reduction(uint32_t &pc, const Step &i) {
     ++r_.work;
     const bool over_sub = i.op >= TPU_VOP_RS_FSUM;
     const uint32_t f = i.op - (over_sub ? TPU_VOP_RS_FSUM : TPU_VOP_RL_FSUM);
@@ -223,26 +248,34 @@ class RefVpu {
     for (unsigned j = 0; j < (over_sub ? lanes_ : 8); ++j) {
       uint32_t line[16];
       const unsigned count = over_sub ? 8 : lanes_;
-      for (unsigned k = 0; k < count; ++k) line[k] = over_sub ? x.s[k][j] : x.s[j][k];
+      for (unsigned k = 0; k < count; ++k)
+        line[k] = over_sub ? x.s[k][j] : x.s[j][k];
       const uint32_t y = ref_reduce(f, line, count);
-      for (unsigned k = 0; k < count; ++k) (over_sub ? out.s[k][j] : out.s[j][k]) = y;
+      for (unsigned k = 0; k < count; ++k)
+        (over_sub ? out.s[k][j] : out.s[j][k]) = y;
     }
     v_[i.vd] = out;
     ++pc;
     return true;
   }
 
-  bool elementwise(uint32_t& pc, const Step& i) {
+  bool elementwise(uint32_t &pc, const Step &i) {
     Vreg out = v_[i.vd];
     for (unsigned s = 0; s < 8; ++s) {
       for (unsigned lane = 0; lane < lanes_; ++lane) {
-        const uint32_t a = operand(i, 13, 28, s, lane), b = operand(i, 18, 29, s, lane), c = operand(i, 23, 30, s, lane);
+        const uint32_t a = operand(i, 13, 28, s, lane), b = operand(i, 18, 29, s, lane),
+                       c = operand(i, 23, 30, s, lane);
         uint32_t y;
-        if (i.op == TPU_VOP_CONST) y = i.field(32, 32);
-        else if (i.op == TPU_VOP_IOTA_LANE) y = i.col_base + lane;
-        else if (i.op == TPU_VOP_IOTA_SUB) y = i.row_base + s;
-        else if (i.op == TPU_VOP_SELM) y = i.mask(s, lane) ? a : b;
-        else if (!ref_alu(i.op, a, b, c, y)) return illegal(pc, i);
+        if (i.op == TPU_VOP_CONST)
+          y = i.field(32, 32);
+        else if (i.op == TPU_VOP_IOTA_LANE)
+          y = i.col_base + lane;
+        else if (i.op == TPU_VOP_IOTA_SUB)
+          y = i.row_base + s;
+        else if (i.op == TPU_VOP_SELM)
+          y = i.mask(s, lane) ? a : b;
+        else if (!ref_alu(i.op, a, b, c, y))
+          return illegal(pc, i);
         out.s[s][lane] = y;
       }
     }

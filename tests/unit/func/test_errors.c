@@ -329,8 +329,8 @@ static void test_first_only(void) {
   host_write(&h, 0xfff0, 3);
   settle(&h);
   host_run(&h, LIMIT);
-  check(h.log_lines[TPU_LOG_GUEST_ERROR] == 1 && strstr(h.log, "0xfff0"), "of three errors the first is logged: %u lines, %s",
-        h.log_lines[TPU_LOG_GUEST_ERROR], h.log);
+  check(h.log_lines[TPU_LOG_GUEST_ERROR] == 1 && strstr(h.log, "0xfff0"),
+        "of three errors the first is logged: %u lines, %s", h.log_lines[TPU_LOG_GUEST_ERROR], h.log);
   expect_error(&h, "the first of three errors",
                (struct host_error){TPU_ERROR_BAD_ACCESS, TPU_QUEUE_SCALAR, 0, 0xfff0, 1});
   close_model(&h, "errors: the first only");

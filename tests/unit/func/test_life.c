@@ -346,7 +346,8 @@ static void test_create(void) {
   c.struct_size = offsetof(tpu_model_config, timing);
   c.timing = c.detect_races = ~0u; /* behind the end */
   c.config = options.config;
-  if (check(host_open(&h, options.model, &c, error, sizeof error), "the configuration of an older host: %s", error))
+  if (check(host_open(&h, options.model, &c, error, sizeof error), "the configuration of an older host: %s",
+            error))
     close_model(&h, "older host");
   c = host_config();
   c.config = options.config;
@@ -356,7 +357,8 @@ static void test_create(void) {
     uint8_t unknown[64];
   } newer = {.known = c};
   memset(newer.unknown, 0xff, sizeof newer.unknown);
-  if (check(host_open(&h, options.model, &newer.known, error, sizeof error), "the configuration of a newer host: %s", error))
+  if (check(host_open(&h, options.model, &newer.known, error, sizeof error),
+            "the configuration of a newer host: %s", error))
     close_model(&h, "newer host");
   struct host two[2];
   open_model(&two[0], 0);

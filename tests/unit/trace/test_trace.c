@@ -19,14 +19,17 @@ static void head(uint32_t abi_hash) {
 }
 
 static void record(uint64_t cycle, unsigned queue, unsigned event, uint32_t tag, uint32_t arg) {
-  const tpu_trace_record r = {
-      .head = cycle | (uint64_t)event << TPU_TRACE_EVENT_SHIFT | (uint64_t)queue << TPU_TRACE_QUEUE_SHIFT, .tag = tag, .arg = arg};
+  const tpu_trace_record r = {.head = cycle | (uint64_t)event << TPU_TRACE_EVENT_SHIFT |
+                                      (uint64_t)queue << TPU_TRACE_QUEUE_SHIFT,
+                              .tag = tag,
+                              .arg = arg};
   fwrite(&r, sizeof r, 1, out);
 }
 
 /*
- * Call 1100 .. 2000. DMA0 fetches 1100 .. 1199 and 1210 .. 1499; MXU: [1200, 1300), waits for DMA from 1250 on,
- * [1500, 1600) overlapped by [1580, 1700), nothing, [1750, 1800) after a wait of 1720 .. 1750 for the scalar core.
+ * Call 1100 .. 2000. DMA0 fetches 1100 .. 1199 and 1210 .. 1499; MXU: [1200, 1300), waits for DMA from 1250
+ * on, [1500, 1600) overlapped by [1580, 1700), nothing, [1750, 1800) after a wait of 1720 .. 1750 for the
+ * scalar core.
  */
 static void story(void) {
   record(1000, TPU_QUEUE_DMA0, TPU_EVENT_START, 7, 0);
@@ -60,21 +63,24 @@ static void test_account(void) {
   check(trace_account_for(&t, TPU_QUEUE_MXU, 1100, 2000, &a), "the MXU worked");
   check(a.filling == 100, "filling: 1100 .. 1200 (%u)", (unsigned)a.filling);
   check(a.busy == 100 + 200 + 50, "busy: 100, then two that overlap, 200, then 50 (%u)", (unsigned)a.busy);
-  check(a.waiting_dma == 200, "waiting for DMA: 1300 .. 1500, not while it was busy (%u)", (unsigned)a.waiting_dma);
+  check(a.waiting_dma == 200, "waiting for DMA: 1300 .. 1500, not while it was busy (%u)",
+        (unsigned)a.waiting_dma);
   check(a.waiting_other == 30, "waiting for the scalar core: 1720 .. 1750 (%u)", (unsigned)a.waiting_other);
   check(a.no_command == 20, "no command: 1700 .. 1720 (%u)", (unsigned)a.no_command);
   check(a.draining == 200, "draining: 1800 .. 2000 (%u)", (unsigned)a.draining);
   check(!trace_account_for(&t, TPU_QUEUE_VPU, 1100, 2000, &a), "the VPU did not");
-  check(trace_account_for(&t, TPU_QUEUE_MXU, 1550, 1760, &a) && a.filling == 0 && a.draining == 0 && a.busy == 160 &&
-            a.waiting_other == 30 && a.no_command == 20 && a.waiting_dma == 0,
+  check(trace_account_for(&t, TPU_QUEUE_MXU, 1550, 1760, &a) && a.filling == 0 && a.draining == 0 &&
+            a.busy == 160 && a.waiting_other == 30 && a.no_command == 20 && a.waiting_dma == 0,
         "a span that cuts commands counts what lies inside");
   char text[4096] = "";
   FILE *memory = fmemopen(text, sizeof text, "w");
   trace_write_summary(&t, memory, 1100, 2000);
   fclose(memory);
-  check(strstr(text, "MXU: filling 11.1 %, busy 38.9 %, waiting for DMA 22.2 %, for others 3.3 %, no command 2.2 %, draining 22.2 %") != NULL,
+  check(strstr(text, "MXU: filling 11.1 %, busy 38.9 %, waiting for DMA 22.2 %, for others 3.3 %, no command "
+                     "2.2 %, draining 22.2 %") != NULL,
         "the summary says it:\n%s", text);
-  check(strstr(text, "DMA0       43.3%     0.0%          2           5096") != NULL, "commands and bytes are those of the span");
+  check(strstr(text, "DMA0       43.3%     0.0%          2           5096") != NULL,
+        "commands and bytes are those of the span");
   trace_free(&t);
 }
 

@@ -144,6 +144,7 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   c->stats.setup = instructions;
   c->stats.finish = instructions;
   c->stats.plan = NULL;
+  c->stats.cycles = 0;
   for (uint32_t d = 0; d < kernel->grid.rank && d < PL_MAX_GRID; d++)
     if (kernel->grid.extent[d] == PL_DYN_FLAG) {
       pl_call_leave(c);

@@ -44,7 +44,8 @@ int pl_axis(const char *name) {
 /* The refs of a pipeline as arrays, inputs first. */
 struct sources {
   uint32_t inputs, count;
-  struct pl_view *view[PL_MAX_OPERANDS], *window[PL_MAX_OPERANDS]; /* window: NULL if not the caller's */
+  struct pl_view *window[PL_MAX_OPERANDS];   /* NULL if not the caller's */
+  struct pl_buffer *buffer[PL_MAX_OPERANDS]; /* not the views: the pipeline may make more than the pool has */
   pl_array array[PL_MAX_OPERANDS];
   struct pl_nesting nesting;
 };
@@ -55,7 +56,7 @@ static const char *side(const struct sources *s, uint32_t i) {
 
 static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, pl_ref ref) {
   const uint32_t number = i < s->inputs ? i : i - s->inputs;
-  struct pl_view *const v = s->view[i] = pl_use(c, ref);
+  struct pl_view *const v = pl_use(c, ref);
   char name[24];
 
   if (v == NULL)
@@ -66,6 +67,7 @@ static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, p
   if (i >= s->inputs && (v->flags & PL_VIEW_READ_ONLY))
     return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %s, which would be written",
                    (unsigned)number, pl_view_name(v, name));
+  s->buffer[i] = v->buffer;
   pl_array *const a = &s->array[i];
   *a = (pl_array){.address = v->buffer->address + v->offset,
                   .pitch = v->pitch,
@@ -130,11 +132,10 @@ static pl_status bind_window(struct pl_operand *op, const struct pl_view *w) {
 static pl_status bind(struct pl_context *c, struct pl_plan *plan, const struct sources *s) {
   for (uint32_t i = 0; i < s->count; i++) {
     struct pl_operand *op = &plan->operand[i];
-    struct pl_view *v = s->view[i];
     op->base = s->array[i].address;
     if (op->kind != PL_OPERAND_BLOCKED) { /* the same memory: in order by itself */
-      op->view.buffer = v->buffer;
-      op->base = op->view.offset = v->offset;
+      op->view.buffer = s->buffer[i];
+      op->base = op->view.offset = s->array[i].address - s->buffer[i]->address;
     }
     if (s->window[i] != NULL && bind_window(op, s->window[i]) != PL_OK)
       return c->status;
@@ -164,9 +165,9 @@ static void order_begin(struct pl_context *c, const struct pl_plan *plan, const 
     if (plan->operand[i].kind != PL_OPERAND_BLOCKED)
       continue;
     if (i < s->inputs)
-      pl_read_deps(&deps, s->view[i]->buffer, TPU_QUEUE_SYNC);
+      pl_read_deps(&deps, s->buffer[i], TPU_QUEUE_SYNC);
     else
-      pl_write_deps(&deps, s->view[i]->buffer, TPU_QUEUE_SYNC);
+      pl_write_deps(&deps, s->buffer[i], TPU_QUEUE_SYNC);
   }
   for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
     pending = pending || ((deps.mask >> r & 1) && !pl_reached(c->done[r], deps.ticket[r]));
@@ -181,11 +182,11 @@ static void order_end(struct pl_context *c, const struct pl_plan *plan, const st
     if (op->kind != PL_OPERAND_BLOCKED)
       continue;
     if (i < s->inputs)
-      pl_has_read(s->view[i]->buffer, op->queue);
+      pl_has_read(s->buffer[i], op->queue);
     else
-      pl_has_written(c, s->view[i]->buffer, op->queue);
+      pl_has_written(c, s->buffer[i], op->queue);
     if (op->load_queue != NULL)
-      pl_has_read(s->view[i]->buffer, op->load_queue);
+      pl_has_read(s->buffer[i], op->load_queue);
   }
   if (s->nesting.windows != 0)
     barrier(c);
@@ -289,7 +290,7 @@ pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
   c->kernel = NULL;
   if (c->status != PL_OK)
     return c->status;
-  for (uint32_t i = 0; i < arrays.count - prefetches; i++)
+  for (uint32_t i = 0; i < arrays.count - prefetches && arrays.array != NULL; i++)
     whole.out[i] = arrays.array[prefetches + i].space == PL_HBM ? &in_hbm : &in_place;
   return pl_call(&whole, (pl_arrays){arrays.array, prefetches},
                  (pl_arrays){arrays.array + prefetches, arrays.count - prefetches});

@@ -252,7 +252,7 @@ typedef struct pl_grid_spec {
 enum { PL_DYN_FLAG = 0x40000000 };
 /* A run-time extent: 0 or less makes the call do nothing, where a static one would be an error. */
 static inline int32_t pl_dyn(int32_t n) {
-  return (n > 0 ? n : 0) | PL_DYN_FLAG;
+  return (n < 0 ? 0 : n < PL_DYN_FLAG ? n : PL_DYN_FLAG - 1) | PL_DYN_FLAG; /* far too many stay too many */
 }
 #define PL_DYN(n_) pl_dyn(n_)
 #define PL_GRID(...)                                                                                         \
@@ -378,15 +378,16 @@ pl_status pl_plan(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
 
 /* One dimension of pl_at(). */
 typedef struct pl_slice {
-  int32_t start, size, stride; /* size -1: to the end; -2: one element, and the dimension goes */
+  int32_t start, size, stride;
 } pl_slice;
-#define PL_ALL ((pl_slice){0, -1, 1})
+enum { PL_SIZE_REST = INT32_MIN, PL_SIZE_DROPPED = INT32_MIN + 1 }; /* sizes that nobody computes */
+#define PL_ALL ((pl_slice){0, PL_SIZE_REST, 1})
 /* Elements start .. start + size - 1; a size of 0 makes a view that only copies accept. */
 #define PL_DS(start_, size_) ((pl_slice){(start_), (size_), 1})
 /* Elements start, start + stride, ...; size of them. */
 #define PL_DS_STRIDED(start_, size_, stride_) ((pl_slice){(start_), (size_), (stride_)})
 /* Element i; the dimension is dropped. */
-#define PL_INDEX(i_) ((pl_slice){(i_), -2, 1})
+#define PL_INDEX(i_) ((pl_slice){(i_), PL_SIZE_DROPPED, 1})
 
 /*
  * Views. Each is a ref like any other: of the same memory, valid in its step, until PL_MAX_VIEWS others

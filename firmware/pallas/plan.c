@@ -16,8 +16,8 @@ static struct pl_plan *plans, *inner_plans;
 void *pl_arena_take(uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
   if (bytes > arena_end - arena_used) {
-    pl_fail(PL_ERROR_LIMIT, "the plan needs more than the %u bytes of PL_ARENA_BYTES",
-            (unsigned)sizeof arena);
+    pl_fail(PL_ERROR_LIMIT, "the plan does not fit: of PL_ARENA_BYTES (%u) %u are left beside running plans",
+            (unsigned)sizeof arena, (unsigned)(arena_end - arena_used));
     return NULL;
   }
   uint8_t *taken = arena + arena_used;
@@ -90,7 +90,7 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
 
 static void forget_plans(struct pl_context *c) {
   plans = inner_plans = NULL;
-  c->last_inner = c->stats.inner = NULL;
+  c->last_inner = c->stats.inner = c->stats.plan = NULL;
   arena_used = 0;
   arena_end = sizeof arena;
   for (unsigned q = 0; q < PL_QUEUES; q++) {
@@ -230,8 +230,9 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
 }
 
 static pl_status check_counts(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
-  if (kernel->body == NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "there is no body");
+  if (kernel->body == NULL || (args.array == NULL && args.count != 0) ||
+      (results.array == NULL && results.count != 0))
+    return pl_fail(PL_ERROR_ARGUMENT, "there is no body, or an array list is NULL");
   if (kernel->num_scalar_prefetch > PL_MAX_PREFETCH)
     return pl_fail(PL_ERROR_LIMIT, "%u scalar prefetch arguments; PL_MAX_PREFETCH is %d",
                    (unsigned)kernel->num_scalar_prefetch, PL_MAX_PREFETCH);
@@ -271,24 +272,30 @@ static bool same_nesting(const struct pl_nesting *a, const struct pl_nesting *b)
   return true;
 }
 
-/* Drops all plans that do not run. What is free then is in front of the running ones or behind them. */
-static void forget_idle_plans(struct pl_context *c) {
-  const uintptr_t start = (uintptr_t)arena;
-  uint32_t first = sizeof arena, end = 0;
+/* Takes what is free from a place of the arena on to the next plan that runs, if it is more than there is. */
+static void consider(const struct pl_context *c, const uint8_t *from) {
+  const uint8_t *to = arena + sizeof arena;
 
+  for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer)
+    if ((const uint8_t *)f->plan >= from && (const uint8_t *)f->plan < to)
+      to = (const uint8_t *)f->plan;
+  if ((uint32_t)(to - from) > arena_end - arena_used) {
+    arena_used = (uint32_t)(from - arena);
+    arena_end = (uint32_t)(to - arena);
+  }
+}
+
+/* Drops all plans that do not run. The largest gap between the others is free then. */
+static void forget_idle_plans(struct pl_context *c) {
   plans = inner_plans = NULL;
+  arena_used = arena_end = 0;
+  consider(c, arena);
   for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer) {
-    const uint32_t from = (uint32_t)((uintptr_t)f->plan - start),
-                   to = (uint32_t)((uintptr_t)f->plan->end - start);
     struct pl_plan **list = f->plan->nesting != NULL ? &inner_plans : &plans;
     f->plan->next = *list;
     *list = f->plan;
-    first = from < first ? from : first;
-    end = to > end ? to : end;
+    consider(c, f->plan->end);
   }
-  const bool behind = sizeof arena - end >= first;
-  arena_used = behind ? end : 0;
-  arena_end = behind ? sizeof arena : first;
   for (unsigned q = 0; q < PL_QUEUES; q++)
     c->queue[q].owner = NULL;
   c->last_inner = c->stats.inner = NULL;

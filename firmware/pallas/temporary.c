@@ -48,6 +48,7 @@ struct pl_view *pl_temporary_make(struct pl_context *c, struct pl_temporary *t, 
     return NULL;
   }
   pl_fresh_buffer(c, &t->buffer, &t->group, c->body_used[PL_VMEM]);
+  c->last_inner = NULL; /* its memory is taken */
   c->body_used[PL_VMEM] += (uint32_t)bytes;
   return &t->view;
 }

@@ -113,13 +113,13 @@ static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, c
     part->offset += (uint32_t)slice->start * (uint32_t)part->stride[d];
     return true;
   }
-  if ((uint32_t)slice->start % c->dim != 0 || slice->size == -2 || slice->stride > 1) {
+  if ((uint32_t)slice->start % c->dim != 0 || slice->size == PL_SIZE_DROPPED || slice->stride > 1) {
     pl_fail(
         PL_ERROR_REF,
         "pl_at: dimension %u of %s are columns in ACC: a part starts at a multiple of %u and has stride 1 "
         "(start %d, stride %d%s)",
         d, pl_view_name(part, name), (unsigned)c->dim, (int)slice->start, (int)slice->stride,
-        slice->size == -2 ? ", dropped: use PL_DS(i, 1)" : "");
+        slice->size == PL_SIZE_DROPPED ? ", dropped: use PL_DS(i, 1)" : "");
     return false;
   }
   part->offset += (uint32_t)slice->start / c->dim * part->pitch;
@@ -132,9 +132,9 @@ static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice
   char name[24];
   int32_t size = slice->size;
 
-  if (size == -2)
+  if (size == PL_SIZE_DROPPED)
     size = 1;
-  else if (size == -1 && stride > 0 && slice->start <= extent)
+  else if (size == PL_SIZE_REST && stride > 0 && slice->start <= extent)
     size = (extent - slice->start + stride - 1) / stride;
   if (stride > 0 && size >= 0 && slice->start >= 0 && slice->start <= extent &&
       (size == 0 || (int64_t)(size - 1) * stride < extent - slice->start))
@@ -167,7 +167,7 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
     const int32_t size = slice_size(part, d, slice);
     if (size < 0 || !move_start(c, part, d, slice))
       return PL_NO_REF;
-    if (slice->size == -2)
+    if (slice->size == PL_SIZE_DROPPED)
       continue;
     part->shape[rank] = size;
     part->stride[rank++] = part->stride[d] * (slice->stride > 1 ? slice->stride : 1);

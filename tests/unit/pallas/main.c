@@ -123,7 +123,8 @@ int main(int argc, char **argv) {
                 {"vector", suite_vector},     {"async", suite_async},       {"errors", suite_errors},
                 {"resident", suite_resident}, {"views", suite_views},       {"scoped", suite_scoped},
                 {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
-                {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested}};
+                {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
+                {"reuse", suite_reuse}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,

@@ -44,6 +44,7 @@ void suite_async(void);
 void suite_spec(void);
 void suite_alias(void);
 void suite_nested(void);
+void suite_reuse(void);
 void suite_loaded(void);
 void suite_prefetch(void);
 void suite_partition(void);

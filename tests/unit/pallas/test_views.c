@@ -50,8 +50,10 @@ static void model_at(struct model *m, const struct operation *op) {
   for (unsigned d = 0; d < from.rank; d++) {
     const pl_slice s = d < op->n ? op->slice[d] : PL_ALL;
     stride[d] = s.stride;
-    size[d] = s.size == -2 ? 1 : s.size == -1 ? (from.shape[d] - s.start + s.stride - 1) / s.stride : s.size;
-    if (s.size != -2)
+    size[d] = s.size == PL_SIZE_DROPPED ? 1
+              : s.size == PL_SIZE_REST  ? (from.shape[d] - s.start + s.stride - 1) / s.stride
+                                        : s.size;
+    if (s.size != PL_SIZE_DROPPED)
       m->shape[rank++] = size[d];
   }
   m->rank = rank;
@@ -161,7 +163,8 @@ static struct operation random_operation(const struct model *m) {
       op.slice[d] = PL_ALL;
       break;
     default:
-      op.slice[d] = (pl_slice){start, below(4) == 0 ? -1 : 1 + (int32_t)below((uint32_t)most), stride};
+      op.slice[d] =
+          (pl_slice){start, below(4) == 0 ? PL_SIZE_REST : 1 + (int32_t)below((uint32_t)most), stride};
     }
   }
   return op;

@@ -68,6 +68,8 @@ module tpu_ctrl
   logic write;
   assign write = req_i & we_i;
 
+  logic [15:0] latency_q;
+
   // ---- abort ----
 
   logic ctrl_write;
@@ -246,7 +248,6 @@ module tpu_ctrl
   end
 
   // Its reset value comes from outside, so that a soft reset keeps what a simulation was configured with.
-  logic [15:0] latency_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || reset_now_o) latency_q <= hbm_latency_reset_i;
     else if (write && addr_i == TPU_REG_HBM_LATENCY[6:0]) latency_q <= wdata_i[15:0];

@@ -6,7 +6,7 @@
 #   tools/synth/synth.sh [block...]        all blocks if none is named
 #
 # Per block: build/synth/<block>/netlist.v, netlist.json (for place and route), stat.json, synth.log.
-# SYNTH_TIMEOUT bounds each block, in seconds (default 900); SYNTH_EFFORT=full|quick overrides the list. A PASS or FAIL line per block; the exit
+# SYNTH_TIMEOUT bounds each block, in seconds (default 900); SYNTH_EFFORT=full|quick|elaborate overrides the list. A PASS or FAIL line per block; the exit
 # code is 1 if any failed.
 #
 # yosys is YOSYS, or the one of the project's Python environment, or the one on PATH. read_slang takes
@@ -28,12 +28,15 @@ find_yosys() {
 
 # The counts of the cells in stat.json, as one line.
 cells() {
-  "${PYTHON:-python3}" - "$1" <<'PY'
+  "${PYTHON:-python3}" - "$1" "$2" <<'PY'
 import json
 import sys
 
 module = json.load(open(sys.argv[1]))["design"]
 kinds = module["num_cells_by_type"]
+if sys.argv[2] == "elaborate":
+    print(module["num_cells"], "cells before mapping")
+    sys.exit()
 names = {"LUT4": "LUT4", "CCU2C": "CCU2C", "TRELLIS_FF": "FF", "TRELLIS_DPR16X4": "DPR16X4",
          "MULT18X18D": "MULT18", "DP16KD": "DP16KD"}
 print(", ".join(f"{kinds.get(cell, 0)} {name}" for cell, name in names.items()))
@@ -52,25 +55,25 @@ synth() {
   local sources=(hw/regs/gen/tpu_pkg.sv "hw/config/gen/$config/tpu_config_pkg.sv") source
   for source; do
     case $source in
+      all) mapfile -t -O ${#sources[@]} sources < <(ls hw/regs/gen/tpu_ctrl_regs_pkg.sv hw/regs/gen/tpu_ctrl_regs.sv; ls rtl/*/*_pkg.sv; ls rtl/*/*.sv | grep -v _pkg; ls rtl/tpu.sv) ;;
       hw/*) sources+=("$source") ;;  # generated
       *) sources+=("rtl/$source") ;;
     esac
   done
   case $effort in
-    full) ;;
+    full | elaborate) ;;
     quick) abc='scratchpad -set abc9.script "+&if {W} {D} {R} -v"' ;;
-    *) echo "FAIL synth/$name: effort $effort; full and quick are possible"; return 1 ;;
+    *) echo "FAIL synth/$name: effort $effort; full, quick and elaborate are possible"; return 1 ;;
   esac
   cat > "$dir/synth.ys" <<YS
 read_slang --threads 1 --ignore-assertions --top $top ${sources[*]}
 $abc
-synth_ecp5 -top $top
-write_json $dir/netlist.json
-write_verilog -noattr $dir/netlist.v
+$(if [ "$effort" = elaborate ]; then printf 'hierarchy -check -top %s\ncheck -assert' "$top"
+  else printf 'synth_ecp5 -top %s\nwrite_json %s/netlist.json\nwrite_verilog -noattr %s/netlist.v' "$top" "$dir" "$dir"; fi)
 tee -q -o $dir/stat.json stat -json
 YS
   if timeout "$limit" "$yosys" -q -l "$dir/synth.log" -s "$dir/synth.ys" > "$dir/output.txt" 2>&1 \
-    && [ -s "$dir/stat.json" ] && counts=$(cells "$dir/stat.json"); then
+    && [ -s "$dir/stat.json" ] && counts=$(cells "$dir/stat.json" "$effort"); then
     echo "PASS synth/$name ($config, $effort): $counts, $((SECONDS - start)) s"
   else
     echo "FAIL synth/$name: see $dir/synth.log, $((SECONDS - start)) s"

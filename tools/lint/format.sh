@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v clang-format >/dev/null || { echo "format: clang-format not found; run make deps" >&2; exit 1; }
-mapfile -t files < <(git ls-files '*.c' '*.h' '*.cpp' | grep -vE '^qemu-device/|/gen/')
+mapfile -t files < <(git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' | grep -vE '^qemu-device/|/gen/')
 if [ "${1:-}" != --check ]; then
   clang-format -i "${files[@]}"
   exit

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory, views and names that are used again: what an inner pipeline shares with temporaries and scopes, views that
- * outlive the pool's, plans beside running ones, handles and statistics that outlive what they were of.
+ * Memory, views and names that are used again: what an inner pipeline shares with temporaries and scopes,
+ * views that outlive the pool's, plans beside running ones, handles and statistics that outlive what they
+ * were of.
  */
 #include "suite.h"
 
@@ -53,7 +54,8 @@ static void temporary_body(void) {
 /* Operands that are views, and an inner body that makes more views than the pool has. */
 static void views_body(void) {
   const pl_kernel inner = doubling("inner", 8, PL_BLOCK(row_map, 8, COLUMNS));
-  pl_emit_pipeline(&inner, PL_REFS(pl_at(pl_arg(0), PL_DS(0, ROWS))), PL_REFS(pl_at(pl_arg(1), PL_DS(0, ROWS))));
+  pl_emit_pipeline(&inner, PL_REFS(pl_at(pl_arg(0), PL_DS(0, ROWS))),
+                   PL_REFS(pl_at(pl_arg(1), PL_DS(0, ROWS))));
   pl_sync_copy(pl_arg(1), pl_arg(2));
 }
 
@@ -63,7 +65,8 @@ static void test_inner(const pl_array *x, const pl_array *t, const pl_array *o) 
                                .scratch = {PL_VMEM(PL_INT32, 8, COLUMNS), PL_VMEM(PL_INT32, 8, COLUMNS)}};
   const pl_kernel recycled = {.name = "outer", .body = views_body};
 
-  if (suite_ok(pl_kernel_call(&temporary, PL_ARRAYS(*x, *t, *o)), "reuse: a temporary between two inner pipelines")) {
+  if (suite_ok(pl_kernel_call(&temporary, PL_ARRAYS(*x, *t, *o)),
+               "reuse: a temporary between two inner pipelines")) {
     uint32_t bad = not_doubled(x, t);
     for (uint32_t i = 0; i < 8 * COLUMNS; i++)
       bad += i % COLUMNS < 120 && elements(o)[i] != 206;
@@ -72,7 +75,8 @@ static void test_inner(const pl_array *x, const pl_array *t, const pl_array *o) 
   for (views = 0; views <= 30; views += 15) {
     memset(elements(t), 0, pl_array_bytes(t));
     if (suite_ok(pl_kernel_call(&recycled, PL_ARRAYS(*x, *t, *o)), "reuse: %d views a step", views))
-      check(not_doubled(x, o) == 0, "reuse: operands of a pipeline are views, its body makes %d a step", views);
+      check(not_doubled(x, o) == 0, "reuse: operands of a pipeline are views, its body makes %d a step",
+            views);
   }
   views = 0;
 }
@@ -90,7 +94,8 @@ static void arena_body(void) {
     pl_emit_pipeline(&other, PL_REFS(pl_arg(0)), PL_REFS(pl_arg(1)));
   }
   const pl_block_spec *four = PL_BLOCK(row_map, 4, COLUMNS);
-  const pl_kernel middle = {.name = "middle", .body = middle_body, .grid = PL_GRID(4), .in = {four}, .out = {four}};
+  const pl_kernel middle = {
+      .name = "middle", .body = middle_body, .grid = PL_GRID(4), .in = {four}, .out = {four}};
   pl_emit_pipeline(&middle, PL_REFS(pl_arg(0)), PL_REFS(pl_arg(1)));
 }
 
@@ -105,7 +110,8 @@ static void test_arena(const pl_array *x, const pl_array *o) {
       failed += pl_kernel_call(&kernel, PL_ARRAYS(few, result)) != PL_OK;
       bad += not_doubled(&few, &result) != 0;
     }
-  check(failed == 0 && bad == 0, "reuse: 0 to 23 pipelines before one two deep: %u calls failed, %u wrong: %s", failed, bad,
+  check(failed == 0 && bad == 0,
+        "reuse: 0 to 23 pipelines before one two deep: %u calls failed, %u wrong: %s", failed, bad,
         failed ? pl_error_message() : "-");
 }
 
@@ -131,18 +137,19 @@ static void test_stale(const pl_array *x, const pl_array *o) {
   pl_kernel counted = doubling("counted", 8, PL_BLOCK(row_map, 8, COLUMNS)), huge = counted;
   pl_stats stats;
 
-  suite_fails(pl_kernel_call(&stale, PL_ARRAYS(*x, *o)), PL_ERROR_REF, "reuse: a handle of a scope that has ended",
-              "kernel stale", "pl_start: a handle", "pl_run_scoped() has ended", NULL);
+  suite_fails(pl_kernel_call(&stale, PL_ARRAYS(*x, *o)), PL_ERROR_REF,
+              "reuse: a handle of a scope that has ended", "kernel stale", "pl_start: a handle",
+              "pl_run_scoped() has ended", NULL);
   for (computed = -2; computed < 0; computed++)
-    suite_fails(pl_kernel_call(&slice, PL_ARRAYS(*x, *o)), PL_ERROR_REF, "reuse: a computed size below 0", "kernel slice",
-                "size -", NULL);
+    suite_fails(pl_kernel_call(&slice, PL_ARRAYS(*x, *o)), PL_ERROR_REF, "reuse: a computed size below 0",
+                "kernel slice", "size -", NULL);
   huge.grid.extent[0] = pl_dyn((1 << 30) + 2);
-  suite_fails(pl_call(&huge, PL_ARGS(*x), PL_RESULTS(*o)), PL_ERROR_LIMIT, "reuse: a run-time extent far too large",
-              "PL_MAX_STEPS", NULL);
-  suite_fails(pl_call(&counted, (pl_arrays){NULL, 1}, PL_RESULTS(*o)), PL_ERROR_ARGUMENT, "reuse: a list of arrays that is NULL",
-              "kernel counted", "NULL", NULL);
-  suite_fails(pl_kernel_call(&slice, (pl_arrays){NULL, 1}), PL_ERROR_ARGUMENT, "reuse: the same of a kernel without a grid",
-              "NULL", NULL);
+  suite_fails(pl_call(&huge, PL_ARGS(*x), PL_RESULTS(*o)), PL_ERROR_LIMIT,
+              "reuse: a run-time extent far too large", "PL_MAX_STEPS", NULL);
+  suite_fails(pl_call(&counted, (pl_arrays){NULL, 1}, PL_RESULTS(*o)), PL_ERROR_ARGUMENT,
+              "reuse: a list of arrays that is NULL", "kernel counted", "NULL", NULL);
+  suite_fails(pl_kernel_call(&slice, (pl_arrays){NULL, 1}), PL_ERROR_ARGUMENT,
+              "reuse: the same of a kernel without a grid", "NULL", NULL);
   if (suite_ok(pl_call(&counted, PL_ARGS(*x), PL_RESULTS(*o)), "reuse: a call")) {
     for (uint8_t buffers = 2; buffers < 32; buffers++) { /* fills the arena */
       pl_kernel other = doubling("other", 8, PL_BUFFERED(buffers, row_map, 8, 16));
@@ -152,17 +159,20 @@ static void test_stale(const pl_array *x, const pl_array *o) {
     }
     pl_get_stats(&stats);
     check((stats.steps == 8 && stats.copies[0] == 8) || (stats.steps == 0 && stats.copies[0] == 0),
-          "reuse: statistics of a plan that was dropped: %u steps, %u copies", (unsigned)stats.steps, (unsigned)stats.copies[0]);
+          "reuse: statistics of a plan that was dropped: %u steps, %u copies", (unsigned)stats.steps,
+          (unsigned)stats.copies[0]);
     pl_kernel empty = counted;
     empty.grid.extent[0] = pl_dyn(0);
     suite_ok(pl_call(&empty, PL_ARGS(*x), PL_RESULTS(*o)), "reuse: a call of no steps");
     pl_get_stats(&stats);
-    check(stats.cycles == 0 && stats.steps == 0, "reuse: a call of no steps takes no cycles (%u)", (unsigned)stats.cycles);
+    check(stats.cycles == 0 && stats.steps == 0, "reuse: a call of no steps takes no cycles (%u)",
+          (unsigned)stats.cycles);
   }
 }
 
 void suite_reuse(void) {
-  const pl_array x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)), t = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)),
+  const pl_array x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)),
+                 t = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)),
                  o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
   for (uint32_t i = 0; i < suite_elements(&x); i++)
     elements(&x)[i] = (int32_t)i + 1;

@@ -95,7 +95,7 @@ module tpu_vpu
 
   // Everything but the program memory's second port. Fetch and the pipes have clocks of their own.
   logic clk;
-  tpu_vpu_clock_gate u_clock (
+  tpu_clock_gate u_clock (
     .clk_i,
     .en_i(~rst_ni | start_i | abort_i | clear_i | (state_q != StIdle)),
     .clk_o(clk)
@@ -229,7 +229,7 @@ module tpu_vpu
 
 
 
-  tpu_vpu_clock_gate u_clock_fetch (.clk_i, .en_i(~rst_ni | flush | go | fetch_move), .clk_o(clk_fetch));
+  tpu_clock_gate u_clock_fetch (.clk_i, .en_i(~rst_ni | flush | go | fetch_move), .clk_o(clk_fetch));
 
   tpu_vpu_fetch u_fetch (
     .clk_i(clk_fetch), .rst_ni, .flush_i(flush), .move_o(fetch_move), .go_i(go), .cmd_i(cmd_q), .fetch_o(fetch),
@@ -268,14 +268,14 @@ module tpu_vpu
   logic ld_busy, alu_busy, red_busy, st_busy_any;
   logic clk_ld, clk_alu, clk_red, clk_st;
 
-  tpu_vpu_clock_gate u_clock_ld (.clk_i, .en_i(~rst_ni | flush | ld_new | ld_busy), .clk_o(clk_ld));
-  tpu_vpu_clock_gate u_clock_alu (
+  tpu_clock_gate u_clock_ld (.clk_i, .en_i(~rst_ni | flush | ld_new | ld_busy), .clk_o(clk_ld));
+  tpu_clock_gate u_clock_alu (
     .clk_i, .en_i(~rst_ni | flush | alu_new | alu_busy), .clk_o(clk_alu)
   );
-  tpu_vpu_clock_gate u_clock_red (
+  tpu_clock_gate u_clock_red (
     .clk_i, .en_i(~rst_ni | flush | red_new | red_busy), .clk_o(clk_red)
   );
-  tpu_vpu_clock_gate u_clock_st (.clk_i, .en_i(~rst_ni | flush | st_new | st_busy_any), .clk_o(clk_st));
+  tpu_clock_gate u_clock_st (.clk_i, .en_i(~rst_ni | flush | st_new | st_busy_any), .clk_o(clk_st));
 
   logic  alu_a, alu_b, alu_c, red_a, red_a_gnt, st_a, st_a_gnt;
   vreg_t alu_a_vreg, alu_b_vreg, alu_c_vreg, red_a_vreg, st_a_vreg;

@@ -563,15 +563,7 @@ static bool model_irq(const tpu_model *m) {
 static tpu_status model_reset(tpu_model *m, tpu_reset_kind kind) {
   if (kind == TPU_RESET_HARD) {
     try {
-      {
-        Entered in(m);
-#if VM_TRACE_FST
-        if (m->wave)
-          m->wave->close();
-        m->wave.reset();
-#endif
-        m->top.reset();
-      }
+      take_apart(m);
       m->dead = false;
       m->build();
     } catch (...) {

@@ -1,37 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffering and revisiting: how many copies, which block, what is refused. Twins: twins/buffers.py. */
 #include "case.h"
+#include "maps.h"
 
 static void copy_body(void) {
   pl_copy(pl_output(0), pl_input(0));
 }
 
-static void rows_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = 0;
-}
-static void ij_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = g->id[1];
-}
-static void ik_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = g->id[2];
-}
-static void kj_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[2], b[1].start = g->id[1];
-}
 static void zero_j_map(const pl_grid *g, pl_index *b) {
   b[0].start = 0, b[1].start = g->id[1];
 }
 static void second_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[1], b[1].start = 0;
-}
-static void origin_map(const pl_grid *g, pl_index *b) {
-  (void)g, b[0].start = b[1].start = 0;
-}
-static void table_map(const pl_grid *g, pl_index *b) {
-  b[0].start = pl_get(pl_prefetch(0), g->id[0]), b[1].start = 0;
-}
-static void second_table_map(const pl_grid *g, pl_index *b) {
-  b[0].start = pl_get(pl_prefetch(1), g->id[0]), b[1].start = 0;
 }
 
 static void buffer_copy(void) {

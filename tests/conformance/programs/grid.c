@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Grids: order, rank, run-time extents, what program_id and num_programs say. Twins: twins/grid.py. */
 #include "case.h"
-
-static void ij_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0];
-  b[1].start = g->id[1];
-}
-static void i_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0];
-  b[1].start = 0;
-}
-static void origin_map(const pl_grid *g, pl_index *b) {
-  (void)g;
-  b[0].start = b[1].start = 0;
-}
+#include "maps.h"
 
 static void number_body(void) {
   pl_fill(pl_output(0), (uint32_t)(10 * pl_program_id(0) + pl_program_id(1)));
@@ -70,8 +58,8 @@ static void grid_int(void) {
   const pl_kernel kernel = {.name = "int",
                             .body = add_id_body,
                             .grid = PL_GRID(3),
-                            .in = {PL_BLOCK(i_map, 8, 128)},
-                            .out = {PL_BLOCK(i_map, 8, 128)},
+                            .in = {PL_BLOCK(rows_map, 8, 128)},
+                            .out = {PL_BLOCK(rows_map, 8, 128)},
                             .scratch = {PL_VMEM(PL_INT32, 1, 128)}};
   case_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
 }
@@ -110,7 +98,7 @@ static void grid_dynamic_zero(void) {
                             .body = copy_body,
                             .grid = PL_GRID(2, PL_DYN(0)),
                             .in = {PL_BLOCK(origin_map, 8, 128)},
-                            .out = {PL_BLOCK(i_map, 8, 128)}};
+                            .out = {PL_BLOCK(rows_map, 8, 128)}};
   case_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
 }
 
@@ -121,15 +109,10 @@ static void extents_body(void) {
   pl_put(pl_output(0), pl_program_id(1), 0, 3);
 }
 
-static void row_major_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0] * g->extent[1] + g->id[1];
-  b[1].start = 0;
-}
-
 static void grid_num_programs(void) {
   const pl_array o = case_output("o", NULL);
   const pl_kernel kernel = {
-      .name = "extents", .body = extents_body, .grid = PL_GRID(3, 2), .out = {PL_BLOCK(row_major_map, 1, 4)}};
+      .name = "extents", .body = extents_body, .grid = PL_GRID(3, 2), .out = {PL_BLOCK(flat_map, 1, 4)}};
   case_call(&kernel, (pl_arrays){0}, PL_RESULTS(o));
 }
 

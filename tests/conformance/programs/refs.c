@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products, views and scalars. Twins: twins/refs.py. */
 #include "case.h"
+#include "maps.h"
 
 /* A kernel of one step over whole arrays in VMEM. */
 static void run(const char *name, void (*body)(void), pl_arrays args, pl_arrays results) {
@@ -74,15 +75,6 @@ static void ragged_body(void) {
   pl_dot(pl_scratch(0), pl_input(0), pl_input(1), pl_program_id(2) == 0 ? PL_OVERWRITE : PL_ACCUMULATE);
   if (pl_program_id(2) == pl_num_programs(2) - 1)
     pl_copy(pl_output(0), pl_scratch(0));
-}
-static void ij_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = g->id[1];
-}
-static void ik_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = g->id[2];
-}
-static void kj_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[2], b[1].start = g->id[1];
 }
 
 /* The padding of k is zero in both operands, which is what the twin's masks make of it. */
@@ -198,9 +190,6 @@ static void view_bitcast(void) {
   view("bitcast", bitcast_body);
 }
 
-static void rows_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = 0;
-}
 static void select_body(void) {
   pl_copy(pl_output(0), pl_program_id(0) % 3 == 1 ? pl_input(0) : pl_input(1));
 }

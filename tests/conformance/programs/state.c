@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Scalar prefetch, aliasing, scratch, and which state is kept for how long. Twins: twins/state.py. */
 #include "case.h"
+#include "maps.h"
 
 static void copy_body(void) {
   pl_copy(pl_output(0), pl_input(0));
-}
-static void rows_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = 0;
-}
-static void ij_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0], b[1].start = g->id[1];
-}
-static void origin_map(const pl_grid *g, pl_index *b) {
-  (void)g, b[0].start = b[1].start = 0;
-}
-static void flat_map(const pl_grid *g, pl_index *b) {
-  b[0].start = g->id[0] * g->extent[1] + g->id[1], b[1].start = 0;
-}
-static void table_map(const pl_grid *g, pl_index *b) {
-  b[0].start = pl_get(pl_prefetch(0), g->id[0]), b[1].start = 0;
-}
-static void second_table_map(const pl_grid *g, pl_index *b) {
-  b[0].start = pl_get(pl_prefetch(1), g->id[0]), b[1].start = 0;
 }
 
 #define ROWS PL_BLOCK(rows_map, 8, 128)

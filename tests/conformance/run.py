@@ -137,6 +137,13 @@ def judge(case, about, lines):
             yield f"no {pattern!r} in {message!r}"
 
 
+def judge_end(status, found):
+    """What is wrong with the way a run ended: 1 is for arrays that are wrong, and they are told."""
+    told = any(line.startswith("WRONG") for lines in found.values() for line in lines)
+    if status != int(told):
+        yield f"the machine ended with status {status} instead of {int(told)}"
+
+
 def run_program(program, cases, options):
     """Runs the cases of a program; yields (case, what is wrong)."""
     golden = suite.Golden(program).read()
@@ -154,8 +161,7 @@ def run_program(program, cases, options):
             wrong[last].append(f"no {first['races']!r} in the log of guest errors: {log[:300]!r}")
         elif log and "races" not in first:
             wrong[first["name"]].append(f"the log of guest errors is not empty: {log.splitlines()[0]}")
-        if status not in (0, 1) and not any(wrong.values()):
-            wrong[last].append(f"the machine ended with status {status}")
+        wrong[last] += judge_end(status, found)
         for case in portion:
             yield case, wrong[case["name"]], text + stderr
 
@@ -166,6 +172,7 @@ CONTROLS = {
     "one copy more than the oracle saw": ("grid_int", r"^copies .* by JAX"),
     "one copy more than the rules allow": ("grid_int", r"^copies .* by the rules"),
     "an error that does not come": ("grid_int", r"^0 errors instead of 1"),
+    "a program that fails and says nothing": ("grid_int", r"^the machine ended with status 1 instead of 0"),
 }
 
 
@@ -182,11 +189,12 @@ def control(cases, options):
             about["copies"] = [[n + 1 for n in call] for call in about["copies"]]
         elif "rules" in kind:
             case["copies"] = [[n + 1 for n in call] for call in case["copies"]]
-        else:
+        elif "error" in kind:
             case["errors"] = ["REVISIT"]
         (portion, arrays), = parts([case], golden, damage)
-        text, _, _, _ = run_machine(portion, arrays, "control", options)
-        wrong = list(judge(case, about, blocks(text).get(name)))
+        unknown = [{"name": "no_such_case"}] if "nothing" in kind else []
+        text, status, _, _ = run_machine(portion + unknown, arrays, "control", options)
+        wrong = list(judge(case, about, blocks(text).get(name))) + list(judge_end(status, blocks(text)))
         good = len(wrong) == 1 and re.search(wanted, wrong[0])
         failed += not good
         print(f"{'PASS' if good else 'FAIL'} conformance control: {kind}" + ("" if good else f": {wrong}"), flush=True)

@@ -84,7 +84,7 @@ def failures(case, platform, status, text, log):
         if not re.search(pattern, log):
             yield f"no {pattern!r} in the log of guest errors"
     for pattern in case.get("races", []) if platform == "func" else []:
-        if not re.search(f"UNPREDICTABLE: .*{pattern}", log):
+        if not re.search(f"(?:UNPREDICTABLE|GUEST_ERROR): .*{pattern}", log):
             yield f"no {pattern!r} in the log of guest errors"
     if "log" not in case and log and not (platform == "func" and "races" in case):
         yield f"the log of guest errors is not empty: {log.splitlines()[0]}"

@@ -57,6 +57,8 @@ static void power_on(struct tpu_model *m) {
 
 static tpu_status api_reset(tpu_model *m, tpu_reset_kind kind) {
   if (kind == TPU_RESET_HARD) {
+    if (m->race)
+      func_race_reset(m);
     power_on(m);
     return TPU_OK;
   }

@@ -303,6 +303,8 @@ bool func_dma_overlaps(const struct tpu_model *m, const struct flying *f);
 size_t func_race_bytes(void);
 void func_race_init(struct race *race);
 void func_race_abort(struct tpu_model *m);
+/* The device is reset, after an abort if it is a soft reset: a new run begins. */
+void func_race_reset(struct tpu_model *m);
 /* A command was queued; starts, before its waits take anything; its ranges are known (DMA and MXU). */
 void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *command);
 void func_race_start(struct tpu_model *m, uint32_t queue, const struct command *command);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The race detector's commands and clocks; race.h says what they mean. */
+#include "dma.h"
 #include "race.h"
 
 #include <string.h>
@@ -59,6 +60,12 @@ static bool consumes(const struct tpu_model *m, uint32_t bits) {
   return (bits & TPU_Q_WAITS_CONSUME0_MASK) && !func_is_ticket(m, bits & TPU_Q_WAITS_SEM0_MASK);
 }
 
+static uint64_t signal_amount(uint32_t queue, const struct command *c, uint32_t i) {
+  if (!(c->signals >> (8 * i) & TPU_Q_SIGNALS_BYTES0_MASK))
+    return c->signal_amount[i];
+  return queue < CHANNELS ? func_dma_decode(c->args).bytes : 0;
+}
+
 void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *command) {
   struct race *r = m->race;
   struct race_agent *g = &r->agent[queue];
@@ -69,16 +76,22 @@ void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *com
                              .clock = *scalar_clock(r),
                              .tag = command->tag,
                              .step = r->step,
+                             .inner = r->inner,
                              .go = m->state.cycle};
-  for (uint32_t i = 0; i < SIGNALS; i++) {
-    uint32_t bits = command->signals >> (8 * i);
-    if (bits & TPU_Q_SIGNALS_EN0_MASK)
-      r->sem[bits & TPU_Q_SIGNALS_SEM0_MASK].agents |= 1u << queue;
-  }
   for (uint32_t i = 0; i < WAITS; i++) {
     uint32_t bits = command->waits >> (8 * i), sem = bits & TPU_Q_WAITS_SEM0_MASK;
-    if ((bits & TPU_Q_WAITS_EN0_MASK) && consumes(m, bits) && command->wait_amount[i] != 0)
+    if (!(bits & TPU_Q_WAITS_EN0_MASK))
+      continue;
+    race_claim(m, sem, command->wait_amount[i], consumes(m, bits), queue, command->tag);
+    if (consumes(m, bits) && command->wait_amount[i] != 0)
       race_consumer(m, sem, queue, command->tag);
+  }
+  for (uint32_t i = 0; i < SIGNALS; i++) {
+    uint32_t bits = command->signals >> (8 * i), sem = bits & TPU_Q_SIGNALS_SEM0_MASK;
+    if (!(bits & TPU_Q_SIGNALS_EN0_MASK))
+      continue;
+    r->sem[sem].agents |= 1u << queue;
+    race_promise(m, sem, signal_amount(queue, command, i), queue, command->tag);
   }
 }
 
@@ -177,7 +190,8 @@ void race_release_scalar(struct race *r, bool always) {
   g->last_done.at[RACE_SCALAR] = g->completed;
   c->clock = g->last_done;
   g->issued++;
-  *race_command(r, RACE_SCALAR, g->issued) = (struct race_command){.number = g->issued, .step = RACE_NO_STEP};
+  *race_command(r, RACE_SCALAR, g->issued) =
+      (struct race_command){.number = g->issued, .step = RACE_NO_STEP, .inner = RACE_NO_STEP};
 }
 
 /* Its accesses are made one by one; neighbours become one range. */
@@ -194,6 +208,7 @@ void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, uns
     c->first = r->made;
     c->go = c->start = m->state.cycle;
     c->step = r->step;
+    c->inner = r->inner;
   }
   race_add_range(r, c, space, write, address, size);
   g->started = g->issued;
@@ -245,6 +260,7 @@ void func_race_sem_read(struct tpu_model *m, uint32_t sem) {
 void func_race_sem_take(struct tpu_model *m, uint32_t sem, uint32_t amount) {
   race_acquire(m, sem, amount, m->race->orders, scalar_clock(m->race));
   m->race->sem[sem].consumed += amount;
+  m->race->sem[sem].claimed += amount;
   if (amount != 0)
     race_consumer(m, sem, RACE_SCALAR, 0);
 }
@@ -254,18 +270,41 @@ void func_race_sem_set(struct tpu_model *m, uint32_t sem, uint32_t value) {
   race_sem_reset(m, sem, value);
 }
 
+/*
+ * Steps of a pipeline in a body lie between the marks of the step around them. The kernel's own step stays
+ * the last one until the next begins, because what is queued between two bodies belongs to the first.
+ */
+static void mark_step(struct race *r, uint32_t value, bool begins) {
+  if (begins && r->depth++ < RACE_NESTING)
+    r->open[r->depth - 1] = value;
+  else if (!begins && r->depth > 0)
+    r->depth--;
+  if (begins && r->depth == 1)
+    r->step = value;
+  r->inner = r->depth > 1 && r->depth <= RACE_NESTING ? r->open[r->depth - 1] : RACE_NO_STEP;
+}
+
+static void forget_steps(struct race *r) {
+  r->step = r->inner = RACE_NO_STEP;
+  r->depth = 0;
+}
+
 void func_race_mark(struct tpu_model *m, uint32_t value) {
   struct race *r = m->race;
   switch (value >> TPU_REG_TRACE_MARK_KIND_SHIFT) {
   case TPU_MARK_STEP:
-    r->step = value & TPU_REG_TRACE_MARK_VALUE_MASK;
+  case TPU_MARK_STEP_END:
+    mark_step(r, value & TPU_REG_TRACE_MARK_VALUE_MASK,
+              value >> TPU_REG_TRACE_MARK_KIND_SHIFT == TPU_MARK_STEP);
     break;
   case TPU_MARK_CALL_BEGIN:
+    race_report_rest(m);
     race_forget_consumers(r);
-    r->step = RACE_NO_STEP;
+    forget_steps(r);
     break;
   case TPU_MARK_CALL_END:
-    r->step = RACE_NO_STEP;
+    race_report_rest(m);
+    forget_steps(r);
     break;
   default:
     break;
@@ -293,14 +332,20 @@ void func_race_abort(struct tpu_model *m) {
   race_clear_marks(r);
 }
 
+void func_race_reset(struct tpu_model *m) {
+  race_report_rest(m);
+  forget_steps(m->race);
+}
+
 size_t func_race_bytes(void) {
   return sizeof(struct race);
 }
 
 void func_race_init(struct race *r) {
   memset(r, 0, sizeof *r);
-  r->step = RACE_NO_STEP;
+  forget_steps(r);
   r->agent[RACE_SCALAR].issued = 1;
-  *race_command(r, RACE_SCALAR, 1) = (struct race_command){.number = 1, .step = RACE_NO_STEP};
+  *race_command(r, RACE_SCALAR, 1) =
+      (struct race_command){.number = 1, .step = RACE_NO_STEP, .inner = RACE_NO_STEP};
   race_clear_marks(r);
 }

@@ -20,6 +20,11 @@
  * So a wait for one ticket too few is found in the first run, with every timing. Where several agents signal
  * one semaphore, a signal counts only if the others' together are not enough.
  *
+ * The rule against deadlock is checked as well, when a command is queued: what it waits for must come from
+ * commands queued before it or from signals that the scalar core has made. All signals are known at GO, so a
+ * sum for each semaphore is enough. Who breaks the rule may still run to the end, if the queues happen to
+ * have room for the command that brings the signal, so it is reported whether or not it hangs.
+ *
  * Files: race.c follows commands and clocks, race_sem.c the semaphores, race_sets.c the ranges; race_report.c
  * says what was found. All is plain data of fixed size: the oldest commands are forgotten (RACE_COMMANDS of
  * an agent, RACE_SETS ranges of all), so that a race with one long ago may be missed; nothing is reported
@@ -36,10 +41,12 @@
 #define RACE_SETS     16384u            /* a power of two */
 #define RACE_MOST     2048u             /* ranges of one command; further ones are not looked at */
 #define RACE_HISTORY  64u               /* signals of an agent to a semaphore; a power of two */
-#define RACE_REPORTS  16u               /* races that are reported */
+#define RACE_REPORTS  16u               /* that are written out in a kernel; the others are counted */
 #define RACE_WORDS    8192u             /* 64 bytes each: the largest on-chip memory */
 #define RACE_SPACES   4u                /* with marks: those of enum tpu_space */
 #define RACE_PROGRAM  FUNC_RACE_PROGRAM /* the vector program memory, as a space of sets */
+#define RACE_NESTING  8u                /* pipelines in each other's bodies whose steps are told apart */
+#define RACE_NO_STEP  UINT32_MAX
 
 /* Commands 1 .. at[a] of agent a are complete. */
 struct race_clock {
@@ -64,8 +71,9 @@ struct race_command {
   struct race_clock clock; /* at GO, from start on at its start, from completion on at its completion */
   uint64_t first;          /* of its sets, counted over all sets ever made */
   uint32_t sets;
-  uint32_t tag, step;
-  uint64_t go, start; /* cycles */
+  uint32_t tag;
+  uint32_t step, inner; /* grid steps of the kernel and of a pipeline in its body; RACE_NO_STEP: none */
+  uint64_t go, start;   /* cycles */
 };
 
 struct race_agent {
@@ -90,6 +98,10 @@ struct race_sem {
   uint32_t agents;   /* bit mask: who has signalled it or will */
   uint32_t consumer; /* agent + 1; 0 = none yet */
   uint32_t consumer_tag;
+  uint64_t promised; /* units that were signalled or will be, by what is queued */
+  uint64_t claimed;  /* units that were consumed or will be, likewise */
+  uint64_t short_of; /* not 0: somebody waits for so many promised units, and there are fewer */
+  uint32_t short_queue, short_tag;
   struct race_signals from[RACE_AGENTS];
 };
 
@@ -108,8 +120,10 @@ struct race_pair {
 struct race {
   struct race_pair last; /* reported */
   uint64_t orders;       /* commands queued so far */
-  uint64_t reported;     /* races so far */
-  uint32_t step;         /* last grid step the scalar core marked; RACE_NO_STEP outside of kernels */
+  uint64_t reported;     /* reports of this kernel, those that were only counted included */
+  uint32_t step, inner;  /* grid steps that the scalar core marked, as in struct race_command */
+  uint32_t depth;        /* marked steps that have begun and not ended */
+  uint32_t open[RACE_NESTING];
   struct race_agent agent[RACE_AGENTS];
   struct race_clock done, blocked; /* what INTR_STATE.done and .blocked tell */
   struct race_sem sem[SEMAPHORES];
@@ -117,8 +131,6 @@ struct race {
   uint64_t made; /* sets so far */
   struct race_set set[RACE_SETS];
 };
-
-#define RACE_NO_STEP UINT32_MAX
 
 /* ---- race.c ---- */
 struct race_command *race_command(struct race *r, uint32_t agent, uint64_t number);
@@ -136,6 +148,11 @@ void race_acquire(struct tpu_model *m, uint32_t sem, uint32_t amount, uint64_t o
 void race_acquire_value(struct tpu_model *m, uint32_t sem, struct race_clock *clock);
 /* An agent takes or will take from a COUNT semaphore: reported if it is another one than before. */
 void race_consumer(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag);
+/* A command that is queued will wait for this amount: reported if nothing queued so far can bring it. */
+void race_claim(struct tpu_model *m, uint32_t sem, uint32_t amount, bool consumes, uint32_t queue,
+                uint32_t tag);
+/* A queued command, or now the scalar core, signals: reported if somebody waits against the rule for it. */
+void race_promise(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t agent, uint32_t tag);
 void race_sem_reset(struct tpu_model *m, uint32_t sem, uint32_t value);
 /* Another kernel begins: semaphores may get other consumers. */
 void race_forget_consumers(struct race *r);
@@ -164,5 +181,11 @@ bool race_meet(const struct race *r, const struct race_command *mine, const stru
 void race_report(struct tpu_model *m, uint32_t agent, const struct race_command *mine, uint32_t other_agent,
                  const struct race_command *other, const struct race_meeting *meeting);
 void race_report_consumers(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag);
+/* A wait of a command being queued that lacks `missing` units, and what signals them too late. */
+void race_report_wait(struct tpu_model *m, uint32_t sem, uint32_t amount, uint64_t missing, uint32_t queue,
+                      uint32_t tag);
+void race_report_late_signal(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag);
+/* A kernel begins or ends, or the device is reset: how many reports were not written out. */
+void race_report_rest(struct tpu_model *m);
 
 #endif

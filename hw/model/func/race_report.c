@@ -22,6 +22,13 @@ static void add_range(struct text *t, const struct race_set *s) {
     text_add(t, " apart");
 }
 
+static void add_step(struct text *t, uint32_t step, uint32_t inner) {
+  if (step != RACE_NO_STEP)
+    text_add(t, ", grid step %u", step);
+  if (inner != RACE_NO_STEP)
+    text_add(t, ", step %u of the pipeline in its body", inner);
+}
+
 static void add_command(struct text *t, uint32_t agent, const struct race_command *c, const char *which,
                         const struct race_set *s) {
   if (agent == RACE_SCALAR)
@@ -30,28 +37,41 @@ static void add_command(struct text *t, uint32_t agent, const struct race_comman
     text_add(t, "%s tag 0x%08x (queued in cycle %llu, ", tpu_queue_name(agent), c->tag,
              (unsigned long long)c->go);
   text_add(t, "%s cycle %llu", agent == RACE_SCALAR ? "in" : "started in", (unsigned long long)c->start);
-  if (c->step != RACE_NO_STEP)
-    text_add(t, ", grid step %u", c->step);
+  add_step(t, c->step, c->inner);
   text_add(t, ")%s ", which);
   add_range(t, s);
 }
 
-static void say(struct tpu_model *m, const char *text) {
+static void say(struct tpu_model *m, tpu_log_class class, const char *text) {
   if (m->host.log)
-    m->host.log(m->host.opaque, TPU_LOG_UNPREDICTABLE, text);
+    m->host.log(m->host.opaque, class, text);
 }
 
-/* False: enough was said already. */
-static bool begin(struct tpu_model *m, struct text *t) {
+/* False: enough was said of this kernel already. */
+static bool begin(struct tpu_model *m, struct text *t, const char *what) {
   uint64_t n = ++m->race->reported;
   if (n > RACE_REPORTS + 1)
     return false;
-  text_add(t, "cycle %llu: race %llu: ", (unsigned long long)m->state.cycle, (unsigned long long)n);
-  if (n <= RACE_REPORTS)
+  text_add(t, "cycle %llu: ", (unsigned long long)m->state.cycle);
+  if (n <= RACE_REPORTS) {
+    text_add(t, "%s %llu: ", what, (unsigned long long)n);
     return true;
-  text_add(t, "further ones are not reported");
-  say(m, t->at);
+  }
+  text_add(t, "further races of this kernel are only counted");
+  say(m, TPU_LOG_UNPREDICTABLE, t->at);
   return false;
+}
+
+void race_report_rest(struct tpu_model *m) {
+  char line[160];
+  struct text t = {line, sizeof line, 0};
+  uint64_t rest = m->race->reported > RACE_REPORTS ? m->race->reported - RACE_REPORTS : 0;
+  m->race->reported = 0;
+  if (rest == 0)
+    return;
+  text_add(&t, "cycle %llu: %llu further race%s not reported", (unsigned long long)m->state.cycle,
+           (unsigned long long)rest, rest == 1 ? " was" : "s were");
+  say(m, TPU_LOG_UNPREDICTABLE, line);
 }
 
 void race_report(struct tpu_model *m, uint32_t agent, const struct race_command *mine, uint32_t other_agent,
@@ -64,7 +84,7 @@ void race_report(struct tpu_model *m, uint32_t agent, const struct race_command 
       pair.other_number == r->last.other_number)
     return; /* the scalar core goes on with what it does */
   r->last = pair;
-  if (!begin(m, &t))
+  if (!begin(m, &t, "race"))
     return;
   add_command(&t, agent, mine, "", meeting->mine);
   text_add(&t, ", and nothing orders it behind ");
@@ -72,10 +92,10 @@ void race_report(struct tpu_model *m, uint32_t agent, const struct race_command 
   text_add(&t, "; both touch %s 0x%x", spaces[meeting->mine->space], meeting->address);
   if (agent == other_agent)
     text_add(&t, " (in a channel a read may pass an earlier write: wait for the channel's own ticket)");
-  say(m, line);
+  say(m, TPU_LOG_UNPREDICTABLE, line);
 }
 
-static void add_consumer(struct text *t, uint32_t agent, uint32_t tag) {
+static void add_agent(struct text *t, uint32_t agent, uint32_t tag) {
   if (agent == RACE_SCALAR)
     text_add(t, "the scalar core");
   else
@@ -86,11 +106,46 @@ void race_report_consumers(struct tpu_model *m, uint32_t sem, uint32_t agent, ui
   char line[320];
   struct text t = {line, sizeof line, 0};
   const struct race_sem *s = &m->race->sem[sem];
-  if (!begin(m, &t))
+  if (!begin(m, &t, "race"))
     return;
-  add_consumer(&t, agent, tag);
+  add_agent(&t, agent, tag);
   text_add(&t, " takes from COUNT semaphore %u, from which ", sem);
-  add_consumer(&t, s->consumer - 1, s->consumer_tag);
+  add_agent(&t, s->consumer - 1, s->consumer_tag);
   text_add(&t, " takes in the same kernel; only one queue, or the scalar core, may");
-  say(m, line);
+  say(m, TPU_LOG_UNPREDICTABLE, line);
+}
+
+/* ---- the rule against deadlock
+ * -----------------------------------------------------------------------------
+ */
+
+void race_report_wait(struct tpu_model *m, uint32_t sem, uint32_t amount, uint64_t missing, uint32_t queue,
+                      uint32_t tag) {
+  char line[320];
+  struct text t = {line, sizeof line, 0};
+  if (!begin(m, &t, "deadlock"))
+    return;
+  text_add(&t, "%s tag 0x%08x (queued now", tpu_queue_name(queue), tag);
+  add_step(&t, m->race->step, m->race->inner);
+  text_add(&t,
+           ") waits for semaphore %u (%s, value %u) to reach %u, and all that was queued before it leaves "
+           "%llu missing; "
+           "a command may wait only for earlier signals, or full queues are a deadlock",
+           sem, func_is_ticket(m, sem) ? "TICKET" : "COUNT", m->state.sem[sem], amount,
+           (unsigned long long)missing);
+  say(m, TPU_LOG_GUEST_ERROR, line);
+}
+
+void race_report_late_signal(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t tag) {
+  char line[320];
+  struct text t = {line, sizeof line, 0};
+  const struct race_sem *s = &m->race->sem[sem];
+  if (!begin(m, &t, "deadlock"))
+    return;
+  add_agent(&t, agent, tag);
+  text_add(&t, agent == RACE_SCALAR ? " (now" : " (queued now");
+  add_step(&t, m->race->step, m->race->inner);
+  text_add(&t, ") signals semaphore %u, for which %s tag 0x%08x, queued earlier, waits", sem,
+           tpu_queue_name(s->short_queue), s->short_tag);
+  say(m, TPU_LOG_GUEST_ERROR, line);
 }

@@ -103,6 +103,49 @@ void race_acquire_value(struct tpu_model *m, uint32_t sem, struct race_clock *cl
   acquire(m, sem, arrived(m, sem), m->race->orders + 1, clock);
 }
 
+/* ---- the rule against deadlock
+ * -----------------------------------------------------------------------------
+ */
+
+/*
+ * Units that a wait of this queue finds at last, if nothing more is queued: without what is claimed by
+ * earlier waits of its consumer. Others take at any time; of them only what they have is known.
+ */
+static bool can_hold(const struct tpu_model *m, uint32_t sem, uint32_t amount, bool of_consumer,
+                     uint64_t *missing) {
+  const struct race_sem *s = &m->race->sem[sem];
+  uint64_t sum = s->base + s->promised, needed = (of_consumer ? s->claimed : s->consumed) + amount;
+  if (func_is_ticket(m, sem)) {
+    int32_t ahead = (int32_t)((uint32_t)sum - amount);
+    *missing = ahead < 0 ? (uint64_t)(-(int64_t)ahead) : 0;
+  } else
+    *missing = needed > sum ? needed - sum : 0;
+  return *missing == 0;
+}
+
+void race_claim(struct tpu_model *m, uint32_t sem, uint32_t amount, bool consumes, uint32_t queue,
+                uint32_t tag) {
+  struct race_sem *s = &m->race->sem[sem];
+  uint64_t missing;
+  if (!can_hold(m, sem, amount, consumes || s->consumer == queue + 1, &missing)) {
+    race_report_wait(m, sem, amount, missing, queue, tag);
+    s->short_of = s->promised + missing;
+    s->short_queue = queue;
+    s->short_tag = tag;
+  }
+  if (consumes)
+    s->claimed += amount;
+}
+
+void race_promise(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32_t agent, uint32_t tag) {
+  struct race_sem *s = &m->race->sem[sem];
+  s->promised += amount;
+  if (s->short_of == 0 || s->promised < s->short_of)
+    return;
+  race_report_late_signal(m, sem, agent, tag);
+  s->short_of = 0;
+}
+
 /* ---- changes ----------------------------------------------------------------------------------------------
  */
 
@@ -110,8 +153,10 @@ void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32
   struct race *r = m->race;
   struct race_sem *s = &r->sem[sem];
   struct race_signals *from = &s->from[agent];
-  if (agent == RACE_SCALAR)
+  if (agent == RACE_SCALAR) {
     race_release_scalar(r, true);
+    race_promise(m, sem, amount, agent, 0);
+  }
   s->agents |= 1u << agent;
   from->entry[from->count % RACE_HISTORY].before = from->sum;
   from->entry[from->count % RACE_HISTORY].number = r->agent[agent].completed;
@@ -130,7 +175,7 @@ void race_consumer(struct tpu_model *m, uint32_t sem, uint32_t agent, uint32_t t
 void race_sem_reset(struct tpu_model *m, uint32_t sem, uint32_t value) {
   struct race_sem *s = &m->race->sem[sem];
   s->base = value;
-  s->consumed = 0;
+  s->consumed = s->promised = s->claimed = s->short_of = 0;
   s->agents = s->consumer = 0;
   for (uint32_t a = 0; a < RACE_AGENTS; a++)
     s->from[a].sum = s->from[a].count = 0;

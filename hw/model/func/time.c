@@ -100,6 +100,8 @@ void func_abort(struct tpu_model *m, bool reset_registers) {
   s->intr_state = 0;
   if (reset_registers)
     func_reset_registers(m);
+  if (reset_registers && m->race)
+    func_race_reset(m);
 }
 
 /* ---- one cycle --------------------------------------------------------------------------------------------

@@ -250,9 +250,9 @@ void pl_start_priority(const pl_copy_handle *copy, unsigned priority) {
                           << TPU_Q_SIGNALS_SEM1_SHIFT;
   if (!start_copy(c, q, src, dst, signal | priority << TPU_Q_SIGNALS_PRIORITY_SHIFT))
     return;
-  c->semaphore[copy->semaphore].started += copy->bytes;
-  c->semaphore[copy->semaphore].queue = q->number;
-  c->semaphore[copy->semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+  pl_semaphores[copy->semaphore].started += copy->bytes;
+  pl_semaphores[copy->semaphore].queue = q->number;
+  pl_semaphores[copy->semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
 }
 
 void pl_start(const pl_copy_handle *copy) {
@@ -274,7 +274,7 @@ void pl_start_all(const pl_copy_handle *copies, unsigned n) {
 /* A SYNC command that takes the amount; false if it was never given, which would never end. */
 static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
   struct pl_deps none;
-  const uint32_t given = c->semaphore[semaphore].started - c->semaphore[semaphore].waited;
+  const uint32_t given = pl_semaphores[semaphore].started - pl_semaphores[semaphore].waited;
 
   none.mask = 0;
   if (given < amount) {
@@ -284,7 +284,7 @@ static bool take(struct pl_context *c, int semaphore, uint32_t amount) {
             (unsigned)amount, (unsigned)semaphore - PL_FIRST_SEMAPHORE, (unsigned)given);
     return false;
   }
-  c->semaphore[semaphore].waited += amount;
+  pl_semaphores[semaphore].waited += amount;
   return pl_sync(c, &none, 0, 0, semaphore, amount);
 }
 
@@ -329,9 +329,9 @@ void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
     pl_depend(&deps, r, c->queue[r].issued);
   if (!pl_sync(c, &deps, (uint32_t)semaphore, amount, -1, 0))
     return;
-  c->semaphore[semaphore].started += amount;
-  c->semaphore[semaphore].queue = PL_NOBODY;
-  c->semaphore[semaphore].signal_step = c->step;
+  pl_semaphores[semaphore].started += amount;
+  pl_semaphores[semaphore].queue = PL_NOBODY;
+  pl_semaphores[semaphore].signal_step = c->step;
 }
 
 void pl_semaphore_wait(pl_ref ref, uint32_t amount) {
@@ -355,7 +355,7 @@ uint32_t pl_semaphore_read(pl_ref ref) {
 }
 
 pl_status pl_check_semaphore(struct pl_context *c, uint32_t s, const char *what) {
-  const uint32_t started = c->semaphore[s].started, waited = c->semaphore[s].waited;
+  const uint32_t started = pl_semaphores[s].started, waited = pl_semaphores[s].waited;
   uint32_t value = 0;
 
   /* In a scope the takes may still be under way; behind the kernel the device must agree. */
@@ -370,15 +370,15 @@ pl_status pl_check_semaphore(struct pl_context *c, uint32_t s, const char *what)
   }
   if (c->in_body)
     value = started - waited;
-  if (c->semaphore[s].queue != PL_NOBODY)
+  if (pl_semaphores[s].queue != PL_NOBODY)
     return pl_fail(PL_ERROR_SEMAPHORE,
                    "%s with a copy that was not waited for: semaphore %u of scratch, %u of %u bytes waited "
                    "for, last started on DMA%u with tag %08x; it holds %u",
                    what, (unsigned)s - PL_FIRST_SEMAPHORE, (unsigned)waited, (unsigned)started,
-                   (unsigned)c->semaphore[s].queue, (unsigned)c->semaphore[s].tag, (unsigned)value);
+                   (unsigned)pl_semaphores[s].queue, (unsigned)pl_semaphores[s].tag, (unsigned)value);
   return pl_fail(PL_ERROR_SEMAPHORE,
                  "%s with semaphore %u of scratch at %u, not 0: signalled %u, waited for %u, last "
                  "signalled in step %u",
                  what, (unsigned)s - PL_FIRST_SEMAPHORE, (unsigned)value, (unsigned)started, (unsigned)waited,
-                 (unsigned)c->semaphore[s].signal_step);
+                 (unsigned)pl_semaphores[s].signal_step);
 }

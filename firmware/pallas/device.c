@@ -8,6 +8,7 @@
 #define FIRST_TICKET 0xfffffff0u
 
 struct pl_context pl_context;
+struct pl_semaphore_state pl_semaphores[64];
 #ifdef TPU_HOST
 _Thread_local struct pl_context_head *pl_running = &pl_context.head;
 #endif

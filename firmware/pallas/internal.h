@@ -342,12 +342,6 @@ struct pl_context {
      PL_FIRST_SEMAPHORE. What is allocated in a body (scopes, inner pipelines) comes behind, and is given back
      in reverse order. */
   uint32_t body_used[PL_SEMAPHORE + 1];
-  struct pl_view views[PL_MAX_VIEWS];
-  struct {
-    uint32_t started, waited; /* bytes, modulo 2^32 */
-    uint32_t queue, tag;      /* of the last copy started; PL_NOBODY: none */
-    uint32_t signal_step;
-  } semaphore[64];
   uint32_t calls;
   struct {
     uint64_t cycles;
@@ -358,6 +352,17 @@ struct pl_context {
 };
 
 extern struct pl_context pl_context;
+
+/*
+ * Also of the running kernel, and apart from its context because they are large: what the linker can reach
+ * from gp as a whole costs one instruction less wherever it is used.
+ */
+struct pl_semaphore_state {
+  uint32_t started, waited; /* bytes, modulo 2^32 */
+  uint32_t queue, tag;      /* of the last copy started; PL_NOBODY: none */
+  uint32_t signal_step;
+};
+extern struct pl_semaphore_state pl_semaphores[64];
 
 static inline struct pl_context *pl_self(void) {
   return (struct pl_context *)pl_running;

@@ -32,7 +32,7 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
     uint32_t value = 0, s = PL_FIRST_SEMAPHORE + i;
     (void)!tpu_sem_read(&c->sem, s, &value);
     pl_message_add("; semaphore %u holds %u, started %u, waited for %u", (unsigned)s, (unsigned)value,
-                   (unsigned)c->semaphore[s].started, (unsigned)c->semaphore[s].waited);
+                   (unsigned)pl_semaphores[s].started, (unsigned)pl_semaphores[s].waited);
   }
 }
 

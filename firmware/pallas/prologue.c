@@ -101,8 +101,8 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
     plan->prefetch[i].view.generation = generation;
   }
   for (uint32_t i = plan->first_semaphore; i < plan->first_semaphore + plan->semaphores; i++) {
-    c->semaphore[i].started = c->semaphore[i].waited = 0;
-    c->semaphore[i].queue = PL_NOBODY;
+    pl_semaphores[i].started = pl_semaphores[i].waited = 0;
+    pl_semaphores[i].queue = PL_NOBODY;
   }
 }
 

@@ -103,8 +103,8 @@ static pl_status take(struct pl_context *c, unsigned n, unsigned index, const pl
   if (v->space == PL_SEMAPHORE) {
     v->semaphores = (uint16_t)(PL_FIRST_SEMAPHORE + c->body_used[PL_SEMAPHORE]);
     for (uint32_t s = v->semaphores; s < v->semaphores + size; s++) {
-      c->semaphore[s].started = c->semaphore[s].waited = 0;
-      c->semaphore[s].queue = PL_NOBODY;
+      pl_semaphores[s].started = pl_semaphores[s].waited = 0;
+      pl_semaphores[s].queue = PL_NOBODY;
     }
   }
   pl_fresh_buffer(c, v->buffer, &scoped[n].group, c->body_used[v->space]);

@@ -78,9 +78,11 @@ int32_t pl_ref_extent(pl_ref ref, unsigned dimension) {
   return view->shape[dimension];
 }
 
+static struct pl_view views[PL_MAX_VIEWS];
+
 /* The oldest view of the pool: its refs end here, which their generation shows. */
 static struct pl_view *pooled_view(struct pl_context *c) {
-  struct pl_view *view = &c->views[c->next_view];
+  struct pl_view *view = &views[c->next_view];
   c->next_view = (c->next_view + 1) % PL_MAX_VIEWS;
   return view;
 }

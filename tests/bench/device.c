@@ -394,7 +394,8 @@ static void create(struct bench *b, bool races) {
     die(error);
 }
 
-/* bf16 numbers of either sign from 2^-8 to below 1: the RTL model's speed depends on how much the data change. */
+/* bf16 numbers of either sign from 2^-8 to below 1: the RTL model's speed depends on how much the data
+ * change. */
 static void fill_hbm(uint8_t *hbm, uint32_t bytes) {
   uint32_t x = 1;
   for (uint32_t i = 0; i < bytes; i += 2) {

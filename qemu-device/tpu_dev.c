@@ -158,6 +158,7 @@ static void tpu_realize(DeviceState *dev, Error **errp)
     s->dead = false;
     address_space_init(&s->hbm_as, s->hbm, "tpu-hbm");
     tpu_time_init(s);
+    tpu_place_init(s);
 }
 
 static void tpu_unrealize(DeviceState *dev)
@@ -165,6 +166,7 @@ static void tpu_unrealize(DeviceState *dev)
     TPUState *s = TPU(dev);
 
     timer_del(&s->timer);
+    tpu_place_close(s);
     tpu_model_close(s);
     address_space_destroy(&s->hbm_as);
 }

@@ -94,6 +94,12 @@ struct TPUState {
     bool ended;             /* the run is over: hang, fault, shutdown */
     bool dead;              /* the model cannot be used any more */
 
+    /* Threads on the host */
+    QemuThread main_thread;
+    unsigned long *place_free;  /* processors that a hart's thread may use */
+    unsigned long place_bits;
+    uint32_t place_count;
+
     /* Statistics */
     uint64_t busy_cycles;
     uint64_t skipped_cycles;
@@ -108,6 +114,11 @@ struct TPUState {
 void tpu_set_board(TPUState *s, const TPUBoardOps *ops, void *opaque);
 /* Reports a hang if there is one; for a board's periodic check. */
 void tpu_check_hang(TPUState *s);
+
+/* tpu_place.c */
+void tpu_place_init(TPUState *s);
+void tpu_place_close(TPUState *s);
+void tpu_place_threads(TPUState *s);
 
 /* tpu_time.c */
 uint64_t tpu_cycle(TPUState *s);

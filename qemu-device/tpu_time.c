@@ -12,9 +12,9 @@
  * either, because it changes at these points only ("delivery points"):
  *
  * - at an access, to the level of that cycle;
- * - TPU_ARM_CYCLES after a read of INTR_STATE, which is what waiting code does
- *   just before WFI, and if the hart does not sleep then, after twice as many
- *   more, and so on;
+ * - TPU_ARM_CYCLES after a read of INTR_STATE with the line low, which is what
+ *   waiting code does just before WFI, and if the hart does not sleep then,
+ *   after twice as many more, and so on (with the line high WFI goes on);
  * - while all harts sleep, at the exact cycle of the edge: then nothing but
  *   the model and other timers can happen, so the model runs ahead until its
  *   line changes or the next other timer is due;
@@ -245,10 +245,16 @@ static uint64_t tpu_next_grid(uint64_t cycle)
     return QEMU_ALIGN_DOWN(cycle, TPU_GRID_CYCLES) + TPU_GRID_CYCLES;
 }
 
-/* Sets the timer to the next thing that must happen, or takes it away. */
+/*
+ * Sets the timer to the next thing that must happen, or takes it away. A
+ * timer that is due before then stays: it only lets the model catch up, and
+ * to move it at every access would throw the hart out of its translated code
+ * each time.
+ */
 void tpu_schedule(TPUState *s)
 {
     uint64_t cycle = tpu_cycle(s);
+    int64_t next_ns;
     uint64_t next;
     bool busy;
 
@@ -267,8 +273,12 @@ void tpu_schedule(TPUState *s)
     trace_tpu_arm(cycle, next);
     if (next == TPU_NEVER) {
         timer_del(&s->timer);
-    } else {
-        timer_mod(&s->timer, s->base_ns + next * s->period_ns);
+        return;
+    }
+    next_ns = s->base_ns + next * s->period_ns;
+    if (!timer_pending(&s->timer) ||
+        timer_expire_time_ns(&s->timer) > next_ns) {
+        timer_mod(&s->timer, next_ns);
     }
 }
 
@@ -281,8 +291,11 @@ void tpu_accessed(TPUState *s, hwaddr offset, bool write)
     tpu_update_irq(s);
     tpu_count_poll(s, offset, write);
     if (!write && offset == TPU_REG_INTR_STATE) {
-        s->arm_step = TPU_ARM_CYCLES;
-        s->deliver_at = tpu_cycle(s) + s->arm_step;
+        s->arm_step = s->irq_level ? TPU_GRID_CYCLES : TPU_ARM_CYCLES;
+        s->deliver_at = s->irq_level ? TPU_NEVER : tpu_cycle(s) + s->arm_step;
+        if (!s->irq_level) {
+            tpu_place_threads(s);
+        }
     }
     tpu_schedule(s);
 }
@@ -319,7 +332,7 @@ static void tpu_run_ahead(TPUState *s, uint64_t now)
 /* A delivery point passed and a hart runs: where is the next? */
 static uint64_t tpu_next_look(TPUState *s, uint64_t now)
 {
-    if (s->arm_step < TPU_GRID_CYCLES / 2) {
+    if (!s->irq_level && s->arm_step < TPU_GRID_CYCLES / 2) {
         s->arm_step *= 2;
         return MIN(now + s->arm_step, tpu_next_grid(now));
     }

@@ -163,6 +163,11 @@ static uint64_t serve_mover(struct tpu_model *m, uint32_t which) {
 /* ---- walker -----------------------------------------------------------------------------------------------
  */
 
+/* Beats of so many bytes; the port's width is a power of two. */
+static uint32_t whole_beats(const struct tpu_model *m, uint32_t bytes) {
+  return bytes >> __builtin_ctz(m->config->hbm_port_bytes);
+}
+
 /*
  * Beats of a segment on its source side, and cycles of its move: a source beat and a destination beat a
  * cycle. Bytes that do not fill the last destination beat go with the row's next segment, if there is one;
@@ -171,11 +176,11 @@ static uint64_t serve_mover(struct tpu_model *m, uint32_t which) {
  */
 static void count_beats(const struct tpu_model *m, const struct dma_job *j, struct dma_segment *s) {
   uint32_t beat = m->config->hbm_port_bytes;
-  uint32_t src = s->src % beat, dst = s->dst % beat;
+  uint32_t src = s->src & (beat - 1), dst = s->dst & (beat - 1);
   uint32_t end = s->fill ? j->row_bytes : j->valid_row;
   bool flush = s->phase + s->bytes == end;
-  uint32_t src_beats = s->fill ? 0 : (src + s->bytes + beat - 1) / beat;
-  uint32_t dst_beats = (dst + s->bytes + (flush ? beat - 1 : 0)) / beat;
+  uint32_t src_beats = s->fill ? 0 : whole_beats(m, src + s->bytes + beat - 1);
+  uint32_t dst_beats = whole_beats(m, dst + s->bytes + (flush ? beat - 1 : 0));
   bool prime = !s->fill && s->phase == 0 && dst < src && !(flush && src_beats == 1);
   s->src_beats = src_beats;
   s->move_cycles =
@@ -195,9 +200,9 @@ static uint64_t room_at(const struct tpu_model *m, uint32_t which) {
     return v->count < DMA_LOCAL_SEGMENTS ? now : NEVER;
   if (v->count >= m->config->dma_outstanding || v->count >= MOVER_SEGMENTS)
     return NEVER;
-  uint32_t beat = m->config->hbm_port_bytes;
-  uint32_t want = d->reserved_beats + DMA_BURST_BYTES / beat; /* room for a whole burst is asked for */
-  uint32_t have = m->config->dma_buffer_bytes / beat + taken_beats(v, now);
+  uint32_t want =
+      d->reserved_beats + whole_beats(m, DMA_BURST_BYTES); /* room for a whole burst is asked for */
+  uint32_t have = whole_beats(m, m->config->dma_buffer_bytes) + taken_beats(v, now);
   if (want <= have)
     return now;
   uint64_t at = now + (want - have);

@@ -231,7 +231,7 @@ void func_run_engines(struct tpu_model *m) {
 
 uint64_t func_engines_next(const struct tpu_model *m) {
   const struct state *s = &m->state;
-  uint64_t at = s->dma.next;
+  uint64_t at = NEVER;
   bool flying = false;
   if (annotated(m) && s->queue[TPU_QUEUE_VPU].fly_count > 0)
     at = earlier(at, s->vpu.next);

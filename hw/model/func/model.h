@@ -260,7 +260,7 @@ void func_engine_start(struct tpu_model *m, uint32_t queue, struct flying *f);
 void func_engine_front(struct tpu_model *m, uint32_t queue);
 /* Everything that engines do in this cycle. */
 void func_run_engines(struct tpu_model *m);
-/* Cycle of the next event of an engine. */
+/* Cycle of the next event of an engine, but for the movement of DMA data (state.dma.next). */
 uint64_t func_engines_next(const struct tpu_model *m);
 /* LATE (else nothing): effects land because someone waits for this semaphore, for this queue, or for
  * anything. */

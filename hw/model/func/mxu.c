@@ -167,6 +167,7 @@ struct block {
   union {
     float f32[BLOCK_M][BLOCK_N];
     int32_t i32[BLOCK_M][BLOCK_N];
+    uint32_t u32[BLOCK_M][BLOCK_N];
   } c;
 };
 
@@ -310,28 +311,41 @@ static uint32_t *acc_row(const struct tpu_config *config, const struct tpu_memor
   return memories->acc + row * config->dim;
 }
 
-static void load_c(const struct tpu_config *config, const struct tpu_memories *memories,
-                   const struct tpu_mxu_command *command, struct block *block, uint32_t m0, uint32_t rows,
-                   uint32_t n0, uint32_t columns) {
+/* A row of a column tile; full tiles with `lanes` constant, so that they are straight-line code. */
+static inline __attribute__((always_inline)) void move_c(uint32_t *to, const uint32_t *from, uint32_t lanes,
+                                                         bool canonical) {
+  for (uint32_t l = 0; l < lanes; l++)
+    to[l] = canonical ? num_out(num_float(from[l])) : from[l];
+}
+
+NUM_CLONES
+void tpu_mxu_load_c(const struct tpu_config *config, const struct tpu_memories *memories,
+                    const struct tpu_mxu_command *command, struct block *block, const uint32_t origin[2],
+                    uint32_t rows, uint32_t columns) {
   for (uint32_t n = 0; n < columns; n += config->dim)
-    for (uint32_t m = 0; m < rows; m++)
-      memcpy(&block->c.i32[m][n], acc_row(config, memories, command, m0 + m, n0 + n), 4 * config->dim);
+    for (uint32_t m = 0; m < rows; m++) {
+      const uint32_t *from = acc_row(config, memories, command, origin[0] + m, origin[1] + n);
+      if (config->dim == 16)
+        move_c(&block->c.u32[m][n], from, 16, false);
+      else
+        move_c(&block->c.u32[m][n], from, config->dim, false);
+    }
 }
 
 /* Lanes at and past N keep their contents; f32 results get the canonical NaN. */
-static void store_c(const struct tpu_config *config, const struct tpu_memories *memories,
-                    const struct tpu_mxu_command *command, const struct block *block, uint32_t m0,
-                    uint32_t rows, uint32_t n0, uint32_t columns) {
-  bool bf16 = command->dtype == TPU_MXU_DTYPE_BF16 && command->k != 0;
+NUM_CLONES
+void tpu_mxu_store_c(const struct tpu_config *config, const struct tpu_memories *memories,
+                     const struct tpu_mxu_command *command, const struct block *block,
+                     const uint32_t origin[2], uint32_t rows, uint32_t columns) {
+  const bool bf16 = command->dtype == TPU_MXU_DTYPE_BF16 && command->k != 0;
   for (uint32_t n = 0; n < columns; n += config->dim) {
-    uint32_t lanes = min_u32(config->dim, columns - n);
+    const uint32_t lanes = min_u32(config->dim, columns - n);
     for (uint32_t m = 0; m < rows; m++) {
-      uint32_t *to = acc_row(config, memories, command, m0 + m, n0 + n);
-      if (bf16)
-        for (uint32_t l = 0; l < lanes; l++)
-          to[l] = num_out(block->c.f32[m][n + l]);
+      uint32_t *to = acc_row(config, memories, command, origin[0] + m, origin[1] + n);
+      if (lanes == 16 && bf16)
+        move_c(to, &block->c.u32[m][n], 16, true);
       else
-        memcpy(to, &block->c.i32[m][n], 4 * lanes);
+        move_c(to, &block->c.u32[m][n], lanes, bf16);
     }
   }
 }
@@ -346,7 +360,7 @@ static void execute_block(const struct tpu_config *config, const struct tpu_memo
   uint32_t padded = ceil_div(columns, COLUMN_STEP) * COLUMN_STEP;
   memset(&block->c, 0, rows * sizeof block->c.i32[0]);
   if (command->accumulate)
-    load_c(config, memories, command, block, m0, rows, n0, columns);
+    tpu_mxu_load_c(config, memories, command, block, (const uint32_t[]){m0, n0}, rows, columns);
   for (uint32_t k0 = 0; k0 < command->k; k0 += depth) {
     uint32_t valid = min_u32(depth, command->k - k0);
     const uint32_t origin[3] = {m0, n0, k0};
@@ -358,7 +372,7 @@ static void execute_block(const struct tpu_config *config, const struct tpu_memo
       tpu_mxu_block_int8(block, rows, padded);
     }
   }
-  store_c(config, memories, command, block, m0, rows, n0, columns);
+  tpu_mxu_store_c(config, memories, command, block, (const uint32_t[]){m0, n0}, rows, columns);
 }
 
 void tpu_mxu_execute(const struct tpu_config *config, const struct tpu_memories *memories,

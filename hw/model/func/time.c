@@ -46,14 +46,23 @@ bool func_blocked(const struct tpu_model *m) {
   return waits;
 }
 
-uint64_t func_next_event(const struct tpu_model *m) {
+/* The next event other than the movement of DMA data. */
+static uint64_t next_of_queues(const struct tpu_model *m) {
   const struct state *s = &m->state;
   uint64_t at = func_engines_next(m);
   for (uint32_t i = 0; i < QUEUES; i++)
     at = earlier(at, s->queue[i].look_at);
   if (s->aborting)
     at = earlier(at, s->abort_at);
-  return at > s->cycle ? at : s->cycle;
+  return at;
+}
+
+static uint64_t later_than_now(const struct tpu_model *m, uint64_t at) {
+  return at > m->state.cycle ? at : m->state.cycle;
+}
+
+uint64_t func_next_event(const struct tpu_model *m) {
+  return later_than_now(m, earlier(next_of_queues(m), m->state.dma.next));
 }
 
 /* ---- counters ---------------------------------------------------------------------------------------------
@@ -157,6 +166,22 @@ static void late_patience(struct tpu_model *m) {
   s->late_since = s->cycle;
 }
 
+/*
+ * Most events move a burst of a DMA: no queue, semaphore, line or counter changes until a command completes.
+ * Runs such cycles up to `end`, or to the first completion that becomes due; the first one is before `end`.
+ */
+static void move_data(struct tpu_model *m, uint64_t end) {
+  struct state *s = &m->state;
+  while (s->dma.next < end) {
+    s->cycle = later_than_now(m, s->dma.next);
+    func_dma_run(m);
+    s->cycle++;
+    for (uint32_t i = 0; i < CHANNELS; i++)
+      if (s->queue[i].fly_count > 0)
+        end = earlier(end, func_front(&s->queue[i])->done_at);
+  }
+}
+
 /* Runs to the next event, `end` at most. True: advance() has to stop for *reason. */
 static bool step(struct tpu_model *m, uint64_t end, tpu_stop *reason) {
   struct state *s = &m->state;
@@ -172,11 +197,15 @@ static bool step(struct tpu_model *m, uint64_t end, tpu_stop *reason) {
   else if (s->cycle >= end)
     *reason = TPU_STOP_BUDGET;
   else {
-    uint64_t next = func_next_event(m);
+    const uint64_t queues = next_of_queues(m), next = later_than_now(m, earlier(queues, s->dma.next));
     if (next == NEVER) {
       func_bug(m, "neither idle nor blocked, but no event is due");
       *reason = TPU_STOP_FAULT;
       return true;
+    }
+    if (m->timing == TPU_TIMING_CYCLE && next < queues && next < end) {
+      move_data(m, earlier(queues, end));
+      return false;
     }
     s->cycle = next < end ? next : end;
     if (next < end) {

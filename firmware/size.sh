@@ -3,20 +3,26 @@
 #
 # Size of the runtime (all of the kernel runtime, whether a program uses it or not, and what it and a program that
 # does nothing use of the drivers) as linked: code with constants, and static data, from the map of a link
-# that keeps all of the kernel runtime. With --check a line PASS or FAIL a bar.
+# that keeps all of the kernel runtime. Vector functions are counted apart: a program that launches none does
+# not have them. With --check a line PASS or FAIL a bar.
 #
 #   size.sh MAP [--check]
 
 CODE_BAR=$((64 * 1024))
 DATA_BAR=$((32 * 1024))
+VECTOR_CODE_BAR=$((24 * 1024))
+VECTOR_DATA_BAR=$((12 * 1024))
 
 # A section's name may be on the line before its address, size and object.
-code=0 data=0
-while read -r name size; do
-  case $name in
-    .text* | .rodata* | .srodata*) code=$((code + size)) ;;
-    .data* | .sdata*) code=$((code + size)) data=$((data + size)) ;;
-    .bss* | .sbss*) data=$((data + size)) ;;
+code=0 data=0 vector_code=0 vector_data=0
+while read -r part name size; do
+  case $part$name in
+    vector.text* | vector.rodata* | vector.srodata*) vector_code=$((vector_code + size)) ;;
+    vector.data* | vector.sdata*) vector_code=$((vector_code + size)) vector_data=$((vector_data + size)) ;;
+    vector.bss* | vector.sbss*) vector_data=$((vector_data + size)) ;;
+    core.text* | core.rodata* | core.srodata*) code=$((code + size)) ;;
+    core.data* | core.sdata*) code=$((code + size)) data=$((data + size)) ;;
+    core.bss* | core.sbss*) data=$((data + size)) ;;
   esac
 done < <(awk '
   /^Linker script and memory map/ { on = 1 }
@@ -25,10 +31,11 @@ done < <(awk '
   { object = "" }
   /^ \./ { name = $1; size = $3; object = $4 }
   /^ +0x/ { size = $2; object = $3 }
-  object ~ /obj\/(hal|pallas)\// { print name, size }' "$1")
+  object ~ /obj\/(hal|pallas)\// { print object ~ /pallas\/vfn_/ ? "vector" : "core", name, size }' "$1")
 [ "$code" -gt 0 ] || { echo "size.sh: no runtime in $1" >&2; exit 1; }
 if [ "$2" != --check ]; then
   echo "runtime: $code bytes of code and constants (bar $CODE_BAR), $data bytes of static data (bar $DATA_BAR)"
+  echo "vector functions: $vector_code bytes (bar $VECTOR_CODE_BAR), $vector_data bytes of static data (bar $VECTOR_DATA_BAR)"
   exit 0
 fi
 bad=0
@@ -37,4 +44,6 @@ check() {
 }
 check code "$code" $CODE_BAR
 check data "$data" $DATA_BAR
+check "vector functions" "$vector_code" $VECTOR_CODE_BAR
+check "vector functions' data" "$vector_data" $VECTOR_DATA_BAR
 exit $bad

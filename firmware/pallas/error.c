@@ -121,6 +121,8 @@ static void become(struct pl_context *c, pl_status status) {
     c->queue[q].owner = NULL;
 }
 
+const char *pl_recording;
+
 void pl_message_keep(bool keep) {
   kept = keep;
 }
@@ -132,6 +134,9 @@ static pl_status fail(pl_status status, const struct pl_operand *op, const char 
     return c->status;
   if (!kept) {
     begin();
+    if (pl_recording != NULL)
+      pl_message_add("vector function %s, while its body is recorded, which may use pl_v functions only: ",
+                     pl_recording);
     if (op != NULL)
       pl_message_add("%s: ", pl_view_name(&op->view, name));
     add(format, args);

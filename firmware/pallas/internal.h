@@ -369,6 +369,8 @@ static inline struct pl_context *pl_self(void) {
 }
 
 /* ---- error.c ---- */
+/* The vector function whose body is running to be recorded, or NULL; for messages. */
+extern const char *pl_recording;
 /* Makes this error the sticky one, unless there is one; returns the sticky one. */
 PL_COLD pl_status pl_fail(pl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Starts the message with kernel, step and operand ("kernel matmul, step 3, input 1: "). */

@@ -706,4 +706,6 @@ static inline void *pl_user(void) {
   return pl_running->grid.user;
 }
 
+#include "vector_fn.h"
+
 #endif

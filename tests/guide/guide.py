@@ -25,15 +25,19 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "docs" / name for name in ("guide.md", "limits.md", "coming-from-jax.md")]
-HEADER = ROOT / "firmware/pallas/pallas.h"
+PAGES = [ROOT / "docs" / name for name in ("guide.md", "limits.md", "coming-from-jax.md", "vector-functions.md")]
+HEADERS = [ROOT / "firmware/pallas" / name for name in ("pallas.h", "vector_fn.h")]
+HEADER = HEADERS[0]
 STEPS = sorted(path.stem for path in (ROOT / "firmware/apps").glob("step[0-9][0-9]_*.c"))
 BLOCK = re.compile(r"(<!-- (code|output|timeline|cycles|constants|configurations)((?: \w+)*) -->\n)(.*?)(<!-- end -->)", re.S)
 MEASURED = re.compile(r"^(\S.*?): +(\d+) cycles", re.M)
 # Of pallas.h, but not for users: what macros and inline functions are made of.
 INNER = {"pl_ref_of", "pl_no_operand", "pl_no_axis", "pl_dot_refs", "pl_at_slices", "pl_get_at", "pl_put_at",
          "pl_get_float_at", "pl_put_float_at", "pl_run_scoped_specs", "pl_running", "pl_nothing", "PL_COUNT",
-         "PL_SCRATCH_OF", "PL_ARRAYS", "pl_dyn", "PL_DYN_FLAG"}
+         "PL_SCRATCH_OF", "PL_ARRAYS", "pl_dyn", "PL_DYN_FLAG", "pl_vrecord_load", "pl_vrecord_store", "pl_vrecord_const",
+         "pl_vrecord_scalar", "pl_vrecord_op", "pl_vrecord_neg", "pl_vrecord_loop", "pl_vrecord_end", "pl_vbits",
+         "pl_float_bits", "pl_scalar_at", "PL_VECTOR_FN_H", "PL_VFOR", "PL_VOP", "PL_VOP_SAME", "PL_VNONE", "PL_V1", "PL_V2",
+         "PL_V3", "PALLAS_VECTOR_FN_H"}
 
 
 def excerpt(step, part):
@@ -123,8 +127,8 @@ def rewrite(text, outputs):
 
 
 def public_names():
-    """Functions and macros of the header."""
-    text = HEADER.read_text()
+    """Functions and macros of the headers."""
+    text = "".join(path.read_text() for path in HEADERS)
     names = set(re.findall(r"^(?!#|typedef| )[\w *]*?\b(pl_\w+)\(", text, re.M))
     names |= set(re.findall(r"^#define ((?:PL|pl)_\w+)", text, re.M))
     return names - INNER
@@ -132,7 +136,7 @@ def public_names():
 
 def name_faults(pages):
     """Names on the pages that pallas.h and the steps lack, and public ones that no page has."""
-    known = set(re.findall(r"\b(?:PL|pl)_\w+", HEADER.read_text()))
+    known = set(re.findall(r"\b(?:PL|pl)_\w+", "".join(path.read_text() for path in HEADERS)))
     used = set()
     for name, text in pages.items():
         here = set(re.findall(r"\b(?:PL|pl)_\w+", re.sub(r"\b(?:PL|pl)_\w*\*", "", text)))

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between the parts of vector functions: recording (vfn_record.c), programs (vfn_compile.c, vfn_emit.c,
+ * vfn_programs.c) and launches (vfn_launch.c).
+ */
+#ifndef PALLAS_VFN_H
+#define PALLAS_VFN_H
+
+#include "internal.h"
+
+/* What is 1 in a shape. */
+enum vfn_extent { VFN_ONE_ROW = 1, VFN_ONE_COLUMN = 2 };
+
+/* What a program knows of a ref. */
+struct vfn_side {
+  uint8_t dtype, acc, extent; /* pl_dtype; in ACC; enum vfn_extent */
+  uint8_t zero;
+  uint32_t
+      pitch; /* of its rows in VMEM, bytes; 0: it has one row, is in ACC, or VFN_PITCH_MOST is exceeded */
+};
+enum { VFN_PITCH_MOST = 4096 };
+
+/* What a program may depend on of the launch's shape. */
+enum vfn_shape {
+  VFN_SHAPE_ONE_ROW = VFN_ONE_ROW,
+  VFN_SHAPE_ONE_COLUMN = VFN_ONE_COLUMN,
+  VFN_SHAPE_RAGGED_ROWS = 4,    /* no multiple of 8 */
+  VFN_SHAPE_RAGGED_COLUMNS = 8, /* no multiple of LANES */
+  VFN_SHAPE_ROWS_SHIFT = 4,     /* 1, 2 or 3: groups of 1, 2 or 4 tiles along rows are worth while */
+  VFN_SHAPE_COLUMNS_SHIFT = 6,  /* likewise along columns */
+};
+
+struct vfn_key {
+  const pl_vector_fn *fn;
+  uint32_t shape; /* enum vfn_shape */
+  struct vfn_side side[PL_MAX_VECTOR_REFS];
+};
+
+/* What loops over what. Level 0 is the outer loop, 1 the inner ones; 2 goes back to the start of a row. */
+enum vfn_mode {
+  VFN_ELEMENTS, /* columns, then groups of rows */
+  VFN_LANES,    /* groups of rows, then columns: PL_FOR_LANES */
+  VFN_ROWS,     /* groups of columns, then rows: PL_FOR_ROWS */
+  VFN_BOTH,     /* rows, then columns, with code before and behind all of it */
+};
+
+enum { VFN_CONSTANTS = 4, VFN_ADDRESSES = 8 };
+
+/* A program in the program memory. */
+struct vfn_program {
+  struct vfn_key key;
+  uint32_t matters; /* bits of key.shape that it depends on */
+  uint8_t mode, groups;
+  uint8_t inner;         /* number of inner loops */
+  bool peeled;           /* the last iteration of inner loops is apart */
+  uint8_t loads, stores; /* bit i: ref i */
+  uint8_t apart;         /* bit i: ref i has an address register for each group */
+  uint8_t addresses;     /* used address registers */
+  uint8_t areg[PL_MAX_VECTOR_REFS];
+  uint8_t constants; /* in scalars 8 - constants .. 7 */
+  uint16_t entry, words;
+  uint32_t constant[VFN_CONSTANTS];
+};
+
+/* ---- recording ---- */
+
+enum vfn_pseudo {                 /* beside enum tpu_vop */
+                  VFN_PHI = 0xf0, /* carried: a its start, b what it becomes */
+                  VFN_SCALAR = 0xf1,
+                  VFN_ALIAS = 0xf2, /* another name, or type, of a */
+};
+
+enum vfn_flags {
+  VFN_FLAG_LIVE = 1,
+  VFN_FLAG_INT = 2, /* memory: register type */
+  VFN_FLAG_MASKED = 4,
+  VFN_FLAG_SLOT = 8,  /* a constant in a scalar slot, c */
+  VFN_FLAG_FILL = 16, /* x enum tpu_fill */
+};
+
+struct vfn_node {
+  uint8_t op;      /* enum tpu_vop, enum vfn_pseudo */
+  uint8_t type;    /* enum pl_vtype */
+  uint8_t loop;    /* number of the innermost loop around it; 0: none */
+  uint8_t flags;   /* enum vfn_flags */
+  uint8_t a, b, c; /* operands; 0: none */
+  uint8_t varies;  /* with the position along rows (1), along columns (2) */
+  uint16_t line;
+  uint8_t at, last; /* positions in the program of the value and of its last use */
+  uint32_t value;   /* constant, ref, scalar, loop */
+};
+enum { VFN_ALONG_ROWS = 1, VFN_ALONG_COLUMNS = 2 };
+
+enum { VFN_MAX_LOOPS = 8, VFN_MAX_NODES = PL_MAX_VECTOR_VALUES, VFN_VREGS = 32, VFN_GROUPS = 4 };
+
+struct vfn_loop {
+  uint8_t axis, parent;
+  uint8_t carried, first; /* PHI nodes first .. first + carried - 1 */
+  uint8_t node;           /* the LOOP node */
+  uint8_t begin, end;     /* positions in the program */
+};
+
+/* Entries of `order` that are no nodes. */
+enum vfn_marker { VFN_MARK_LOOP = 0xe0 /* + level */, VFN_MARK_END = 0xe4, VFN_MARK_REWIND = 0xe8 };
+
+struct vfn_recording {
+  const pl_vector_fn *fn; /* NULL: none is running */
+  const struct vfn_key *key;
+  uint32_t number; /* of this recording, in the handles it gave */
+  uint32_t matters;
+  uint8_t stores, loads;
+  uint8_t nodes, loops, loop; /* the running one */
+  uint8_t variables;
+  pl_v *variable[16]; /* carried by the loops that are open, those of inner ones last */
+  struct vfn_loop loop_of[VFN_MAX_LOOPS + 3];
+  struct vfn_node node[VFN_MAX_NODES];
+  /* vfn_compile.c */
+  uint8_t ordered, order[VFN_MAX_NODES + 16];
+  uint8_t becomes[VFN_MAX_NODES]; /* the PHI whose registers a value takes; 0: none */
+  uint8_t reg[VFN_MAX_NODES][VFN_GROUPS];
+};
+
+extern struct vfn_recording vfn_recording;
+
+static inline bool vfn_is_float(unsigned dtype) {
+  return dtype == PL_F32 || dtype == PL_BF16;
+}
+
+/* Begins the error of a line; true if it is the first one, whose text the caller then adds. */
+bool vfn_fail(pl_status status, uint32_t line);
+/* Runs the function's body; false with a sticky error. */
+bool vfn_record(struct pl_context *c, const struct vfn_key *key);
+/* Makes the recording a program, of which only the entry is to be said; false with a sticky error. */
+bool vfn_compile(struct pl_context *c, struct vfn_program *p);
+/* Whether the value is another one for each group. */
+bool vfn_in_groups(const struct vfn_program *p, const struct vfn_node *n);
+/* Whether it stands in a register. */
+bool vfn_in_register(const struct vfn_node *n);
+/*
+ * Gives registers and, with `write`, writes the program to its entry. Returns the number of words; 0 if the
+ * registers do not suffice, and then `at` is the position at which.
+ */
+uint32_t vfn_emit(struct pl_context *c, const struct vfn_program *p, bool write, unsigned *at);
+/* The program of a key, recorded and loaded if it is not there; NULL with a sticky error. */
+const struct vfn_program *vfn_find(struct pl_context *c, const struct vfn_key *key);
+/* Another one: the programs there were are gone. */
+extern uint32_t vfn_generation;
+
+#endif

@@ -119,7 +119,8 @@ static void put_memory(struct text *text, uint64_t i) {
 static void put_operands(struct text *text, uint64_t i) {
   unsigned op = FIELD(i, OP);
   bool reduction = op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX;
-  bool unary = op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF) || reduction;
+  bool unary = op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF) || reduction ||
+               (op >= TPU_VOP_EXP2 && op <= TPU_VOP_SIGMOID);
   bool ternary = op == TPU_VOP_SEL || op == TPU_VOP_FMA;
   put(text, " v%u", FIELD(i, VD));
   if (op == TPU_VOP_CONST) {

@@ -106,7 +106,7 @@ struct tpu_vpu_time_store {
   uint32_t address, pitch, mask, count;
 };
 
-#define TPU_VPU_PIPES 4
+#define TPU_VPU_PIPES 5
 #define TPU_VPU_SLOTS 4
 
 /* When stages, pipes and registers are free again; cycles since the start of the command. See vpu_time.h. */
@@ -123,7 +123,7 @@ struct tpu_vpu_scoreboard {
   } pipe[TPU_VPU_PIPES];
   struct {
     struct tpu_vpu_span written; /* can be read */
-    struct tpu_vpu_span read[3]; /* has been read by ALU, reduction, store */
+    struct tpu_vpu_span read[4]; /* has been read by ALU, reduction, EUP, store */
     uint32_t writer;
   } vreg[TPU_VPU_VREGS];
   struct tpu_vpu_span load_room; /* writes of the last load */
@@ -131,6 +131,7 @@ struct tpu_vpu_scoreboard {
   struct tpu_vpu_time_store store[TPU_VPU_SLOTS];
   uint32_t reduce_op;
   uint64_t reduce_empty, reduce_room[2];
+  uint64_t eup_passed, eup_room[2];
   /* Recent uses of the register banks: cycles in which sublane 0 is accessed. */
   uint64_t bank_read[8], bank_write[8];
   uint32_t bank_reads, bank_writes;

@@ -13,6 +13,6 @@
 # that off (then -march decides), NUM_PORTABLE leaves the host's floating-point mode alone and
 # flushes in code, which is what other hosts do.
 KERNELS_CFLAGS := -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
-                  -Wall -Wextra -Werror
+                  -Wall -Wextra -Werror -I$(KERNELS_DIR)/../../eup/gen
 KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,mxu.c vpu.c vpu_ops.c vpu_time.c)
 NUM_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c)

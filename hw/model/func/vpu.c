@@ -368,6 +368,24 @@ static void execute_reduction(const struct context *x, uint64_t instruction) {
   vpu->pc++;
 }
 
+static bool is_transcendental(uint32_t op) {
+  return op >= TPU_VOP_EXP2 && op <= TPU_VOP_SIGMOID;
+}
+
+static void execute_transcendental(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct tpu_vreg buffer;
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), vreg;
+  if (x->config->eup_lanes == 0) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg, &buffer);
+  tpu_vpu_transcendental(op, vpu->vreg[vd].word, a, TPU_VPU_SUBLANES * x->config->lanes);
+  tpu_vpu_time_transcendental(&vpu->scoreboard, op, x->config->lanes / x->config->eup_lanes, vd, vreg);
+  vpu->pc++;
+}
+
 /* CONST, IOTA_LANE, IOTA_SUB: nothing is read. */
 static void execute_generate(const struct context *x, uint64_t instruction) {
   struct tpu_vpu *vpu = x->vpu;
@@ -442,6 +460,8 @@ static void step(const struct context *x, uint64_t instruction) {
   default:
     if (is_reduction(FIELD(instruction, OP)))
       execute_reduction(x, instruction);
+    else if (is_transcendental(FIELD(instruction, OP)))
+      execute_transcendental(x, instruction);
     else
       execute_elementwise(x, instruction);
     break;

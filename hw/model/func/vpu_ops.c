@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "eup.h"
 #include "num_kernels.h"
 
 /* ---- element by element ------------------------------------------------------------------------------- */
@@ -71,6 +72,23 @@ bool tpu_vpu_elementwise(uint32_t op, uint32_t *d, const uint32_t *a, const uint
   default:
     return false;
   }
+}
+
+void tpu_vpu_transcendental(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t n) {
+#define EACH(name, expression)                                                                               \
+  case TPU_VOP_##name:                                                                                       \
+    for (uint32_t i = 0; i < n; i++)                                                                         \
+      d[i] = (expression);                                                                                   \
+    break;
+  switch (op) {
+    EACH(EXP2, tpu_eup_step(TPU_EUP_STEP_EXP2, A))
+    EACH(LOG2, tpu_eup_step(TPU_EUP_STEP_LOG2, A))
+    EACH(RCP, tpu_eup_step(TPU_EUP_STEP_RCP, A))
+    EACH(RSQRT, tpu_eup_step(TPU_EUP_STEP_RSQRT, A))
+    EACH(TANH, tpu_eup_tanh(A))
+    EACH(SIGMOID, tpu_eup_sigmoid(A))
+  }
+#undef EACH
 }
 
 #undef A

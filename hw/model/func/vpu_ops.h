@@ -16,6 +16,9 @@
 bool tpu_vpu_elementwise(uint32_t op, uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
                          uint32_t n);
 
+/* d[i] = op(a[i]) for i < n: EXP2 to SIGMOID. d may be a. Integers only: num_env does not matter. */
+void tpu_vpu_transcendental(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t n);
+
 /*
  * TPU_VOP_RL_* and TPU_VOP_RS_*: d = the result of a in every lane (RL), or in every sublane (RS). Lanes with
  * sublane >= rows or lane >= columns count as the identity. d may be a.

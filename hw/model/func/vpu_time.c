@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { PIPE_LOAD, PIPE_ALU, PIPE_REDUCE, PIPE_STORE };
+enum { PIPE_LOAD, PIPE_ALU, PIPE_REDUCE, PIPE_EUP, PIPE_STORE };
 
 #define LAST_SUBLANE (TPU_VPU_SUBLANES - 1)
 
@@ -165,6 +165,38 @@ void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t
   board->reduce_room[0] = board->reduce_room[1];
   board->reduce_room[1] = done.first;
   finish(board, PIPE_REDUCE, go.last + 1, done.last);
+}
+
+void tpu_vpu_time_transcendental(struct tpu_vpu_scoreboard *board, uint32_t op, uint64_t beats, uint32_t vd,
+                                 uint32_t source) {
+  bool twice = op == TPU_VOP_TANH || op == TPU_VOP_SIGMOID;
+  uint64_t step = twice ? 2 * beats : beats, trip = TIME_VPU_EUP_TRIP(beats);
+  struct tpu_vpu_span go = {.first = issue(board, PIPE_EUP)};
+  if (!twice)
+    later(&go.first, board->eup_passed); /* nothing overtakes a second trip */
+  later(&go.first, board->eup_room[0]);  /* two instructions of rows fit */
+  wait_source(board, &go, source);
+  later(&go.last, go.first + LAST_SUBLANE * step);
+  if (source != TPU_VPU_NO_VREG) {
+    avoid_bank(board->bank_read, &go);
+    if (step == 1)
+      note_bank(board->bank_read, &board->bank_reads, go.first);
+  }
+  struct tpu_vpu_span write = after(go, TIME_VPU_EUP_RESULT(beats) - 1 + (twice ? trip : 0));
+  wait_destination(board, &write, vd, PIPE_EUP);
+  later(&write.first, board->eup_room[1] + LAST_SUBLANE);
+  in_order(&write);
+  if (step == 1) {
+    avoid_bank(board->bank_write, &write);
+    note_bank(board->bank_write, &board->bank_writes, write.first);
+  }
+  note_read(board, source, PIPE_EUP, after(go, TIME_VPU_READ));
+  note_written(board, vd, PIPE_EUP, after(write, 1));
+  if (twice)
+    board->eup_passed = go.last + trip + beats;
+  board->eup_room[0] = board->eup_room[1];
+  board->eup_room[1] = write.first + 1;
+  finish(board, PIPE_EUP, go.last + step, write.last + 1);
 }
 
 /* Sublane addresses of an access lie in [low, high]. */

@@ -4,7 +4,8 @@
  *
  * It follows the RTL (rtl/vpu): instructions are fetched one a cycle, LOOP and END are done there and cost
  * nothing else; the rest issues in order, one a cycle, into the four slots of a pipe. The pipes (load, ALU,
- * reduction, store) work independently, each in order and one sublane a cycle; a sublane waits until the
+ * reduction, EUP, store) work independently, each in order and one sublane a cycle (the EUP a sublane a beat,
+ * or two for operations of two trips); a sublane waits until the
  * older instructions that wrote its sources, and those that read or wrote its destination in another pipe,
  * are past it. Times of the eight sublanes are kept as the first and the last, and taken as evenly spaced
  * between.
@@ -31,6 +32,14 @@
 /* From the start of a sublane to the cycle in which another pipe can overwrite the source. */
 #define TIME_VPU_ALU_READ 3
 #define TIME_VPU_READ     1
+/*
+ * EUP: a sublane takes `beats` = LANES / EUP_LANES cycles. A second trip begins this long after the first, at
+ * a distance that never meets another first trip of sublanes that start every 2 beats.
+ */
+#define TIME_VPU_EUP_RESULT(beats) (8 + (beats))
+#define TIME_VPU_EUP_TRIP(beats)                                                                             \
+  (TIME_VPU_EUP_STAGES + ((beats) + 2 * TIME_VPU_EUP_STAGES * (beats)-TIME_VPU_EUP_STAGES) % (2 * (beats)))
+#define TIME_VPU_EUP_STAGES 5
 /* A reduction with another operation than the one before waits until the operators are empty. */
 #define TIME_VPU_REDUCE_LANES_EMPTY(levels) (10 + 2 * (levels))
 #define TIME_VPU_REDUCE_SUBLANES_EMPTY      24
@@ -53,6 +62,8 @@ void tpu_vpu_time_halt(struct tpu_vpu_scoreboard *board);
 void tpu_vpu_time_alu(struct tpu_vpu_scoreboard *board, uint32_t vd, const uint32_t sources[3]);
 void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t lanes, uint32_t vd,
                          uint32_t source);
+void tpu_vpu_time_transcendental(struct tpu_vpu_scoreboard *board, uint32_t op, uint64_t beats, uint32_t vd,
+                                 uint32_t source);
 void tpu_vpu_time_load(struct tpu_vpu_scoreboard *board, uint32_t vd,
                        const struct tpu_vpu_time_access *access);
 void tpu_vpu_time_store(struct tpu_vpu_scoreboard *board, uint32_t source,

@@ -225,12 +225,12 @@ package tpu_pkg;
   localparam logic [7:0] TPU_VOP_BC_LANE = 8'd114;  // reserved: broadcast one lane
   localparam logic [7:0] TPU_VOP_BC_SUB = 8'd115;  // reserved: broadcast one sublane
   localparam logic [7:0] TPU_VOP_TRANSPOSE = 8'd116;  // reserved: transpose
-  localparam logic [7:0] TPU_VOP_EXP2 = 8'd128;  // reserved: 2^a
-  localparam logic [7:0] TPU_VOP_LOG2 = 8'd129;  // reserved: log2 a
-  localparam logic [7:0] TPU_VOP_RCP = 8'd130;  // reserved: 1/a
-  localparam logic [7:0] TPU_VOP_RSQRT = 8'd131;  // reserved: 1/sqrt a
-  localparam logic [7:0] TPU_VOP_TANH = 8'd132;  // reserved: tanh a
-  localparam logic [7:0] TPU_VOP_SIGMOID = 8'd133;  // reserved: 1/(1+e^-a)
+  localparam logic [7:0] TPU_VOP_EXP2 = 8'd128;  // 2^a
+  localparam logic [7:0] TPU_VOP_LOG2 = 8'd129;  // log2 a
+  localparam logic [7:0] TPU_VOP_RCP = 8'd130;  // 1/a
+  localparam logic [7:0] TPU_VOP_RSQRT = 8'd131;  // 1/sqrt a
+  localparam logic [7:0] TPU_VOP_TANH = 8'd132;  // tanh a
+  localparam logic [7:0] TPU_VOP_SIGMOID = 8'd133;  // 1/(1+e^-a)
   localparam logic [7:0] TPU_VOP_RAND = 8'd144;  // reserved: random bits
 
   // The head of a staged command.

@@ -664,12 +664,12 @@ enum tpu_vop {
   TPU_VOP_BC_LANE = 114, /* reserved: broadcast one lane */
   TPU_VOP_BC_SUB = 115, /* reserved: broadcast one sublane */
   TPU_VOP_TRANSPOSE = 116, /* reserved: transpose */
-  TPU_VOP_EXP2 = 128, /* reserved: 2^a */
-  TPU_VOP_LOG2 = 129, /* reserved: log2 a */
-  TPU_VOP_RCP = 130, /* reserved: 1/a */
-  TPU_VOP_RSQRT = 131, /* reserved: 1/sqrt a */
-  TPU_VOP_TANH = 132, /* reserved: tanh a */
-  TPU_VOP_SIGMOID = 133, /* reserved: 1/(1+e^-a) */
+  TPU_VOP_EXP2 = 128, /* 2^a */
+  TPU_VOP_LOG2 = 129, /* log2 a */
+  TPU_VOP_RCP = 130, /* 1/a */
+  TPU_VOP_RSQRT = 131, /* 1/sqrt a */
+  TPU_VOP_TANH = 132, /* tanh a */
+  TPU_VOP_SIGMOID = 133, /* 1/(1+e^-a) */
   TPU_VOP_RAND = 144, /* reserved: random bits */
 };
 /* X(name, value, description) for every member of tpu_vop. */
@@ -736,12 +736,12 @@ enum tpu_vop {
   X(BC_LANE, 114, "reserved: broadcast one lane") \
   X(BC_SUB, 115, "reserved: broadcast one sublane") \
   X(TRANSPOSE, 116, "reserved: transpose") \
-  X(EXP2, 128, "reserved: 2^a") \
-  X(LOG2, 129, "reserved: log2 a") \
-  X(RCP, 130, "reserved: 1/a") \
-  X(RSQRT, 131, "reserved: 1/sqrt a") \
-  X(TANH, 132, "reserved: tanh a") \
-  X(SIGMOID, 133, "reserved: 1/(1+e^-a)") \
+  X(EXP2, 128, "2^a") \
+  X(LOG2, 129, "log2 a") \
+  X(RCP, 130, "1/a") \
+  X(RSQRT, 131, "1/sqrt a") \
+  X(TANH, 132, "tanh a") \
+  X(SIGMOID, 133, "1/(1+e^-a)") \
   X(RAND, 144, "reserved: random bits") \
 
 #endif

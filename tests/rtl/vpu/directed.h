@@ -206,7 +206,7 @@ std::string test_errors(const Options &o) {
   };
   const Ins st = Ins(TPU_VOP_ST).a(0).areg(0);
   const Ins value = Ins(TPU_VOP_CONST).d(0).imm(0x1234);
-  const Ins bad_op = Ins(TPU_VOP_EXP2).d(1).a(0);
+  const Ins bad_op = Ins(0x8f).d(1).a(0);
   auto nothing = [](Command &, const tpu_config &) {};
   auto low = [](const Ins &i) { return uint32_t(i.w); };
   const Ins bf_int = Ins(TPU_VOP_LD).d(1).areg(1).dtype(TPU_VMEM_DTYPE_BF16).itype(1);

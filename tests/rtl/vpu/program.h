@@ -119,8 +119,7 @@ public:
     }
     if (faults_ && r_.chance(15)) {
       const uint32_t bad[] = {
-          3,    7,   10, 0x15 + 1, 0x2a, 0x3a, 0x46, 0x54, TPU_VOP_ROT_LANE, TPU_VOP_EXP2, TPU_VOP_RAND,
-          0xff, 0x75};
+          3, 7, 10, 0x15 + 1, 0x2a, 0x3a, 0x46, 0x54, TPU_VOP_ROT_LANE, 0x86, TPU_VOP_RAND, 0xff, 0x75};
       code[first + r_.below(pc_ - first)] =
           r_.chance(60) ? Ins(bad[r_.below(13)]).d(r_.below(32)).w : (uint64_t(r_.next()) << 32 | r_.next());
     }

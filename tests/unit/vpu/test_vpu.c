@@ -180,9 +180,16 @@ static void test_errors(void) {
   program[0] = 250 | 0x1234500;
   run(10);
   check(fault_is(TPU_ERROR_VPU_ILLEGAL, 0, 0x12345fa), "illegal: pc and low word");
-  program[0] = TPU_VASM_FIELD(OP, TPU_VOP_EXP2);
+  program[0] = TPU_VASM_FIELD(OP, 0x8f);
   run(10);
-  check(fault_is(TPU_ERROR_VPU_ILLEGAL, 0, TPU_VOP_EXP2), "illegal: a reserved operation");
+  check(fault_is(TPU_ERROR_VPU_ILLEGAL, 0, 0x8f), "illegal: a reserved operation");
+  struct tpu_config without = configs[0];
+  without.eup_lanes = 0;
+  program[0] = tpu_vasm_exp2(1, TPU_V(2));
+  tpu_vpu_start(&vpu, &without, &memories, args, NULL, NULL);
+  tpu_vpu_run(&vpu, &without, &memories, program, 10, NULL, NULL);
+  check(fault_is(TPU_ERROR_VPU_ILLEGAL, 0, (uint32_t)program[0]),
+        "illegal: exp2 without a transcendental pipe");
   begin();
   arg(TPU_VPU_ENTRY, 5000);
   run(10);
@@ -336,6 +343,9 @@ static void test_time(void) {
   TIME(8, "reductions of one kind", tpu_vasm_reduce(TPU_VOP_RL_FSUM, 1, TPU_V(2), all));
   TIME(36, "reductions of two kinds", tpu_vasm_reduce(TPU_VOP_RL_FSUM, 1, TPU_V(3), all),
        tpu_vasm_reduce(TPU_VOP_RL_FMAX, 2, TPU_V(3), all));
+  TIME(8, "a transcendental operation", tpu_vasm_exp2(1, TPU_V(2)));
+  TIME(16, "one of two trips", tpu_vasm_tanh(1, TPU_V(2)));
+  TIME(9, "a transcendental operation on its own result", tpu_vasm_rcp(1, TPU_V(1)));
   TIME(2, "an empty inner loop and the END of the outer one", tpu_vasm_loop(1, 2));
 #undef TIME
 }
@@ -356,6 +366,8 @@ static void test_text(void) {
       {tpu_vasm_and(3, TPU_V(2), TPU_V(1)), "and v3, v2, v1"},
       {tpu_vasm_sel(3, TPU_V(2), TPU_V(1), TPU_V(9)), "sel v3, v2, v1, v9"},
       {tpu_vasm_f2i_rne(4, TPU_V(5)), "f2i_rne v4, v5"},
+      {tpu_vasm_exp2(4, TPU_V(5)), "exp2 v4, v5"},
+      {tpu_vasm_sigmoid(4, TPU_S(5)), "sigmoid v4, s5"},
       {tpu_vasm_ld(1, (struct tpu_vasm_memory){.areg = 3,
                                                .offset = -64,
                                                .dtype = TPU_VMEM_DTYPE_BF16,

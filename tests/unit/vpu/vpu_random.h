@@ -149,7 +149,7 @@ static inline void vpu_random_set(struct vpu_random *x, unsigned vd) {
 
 /* Instructions that the contract calls illegal. */
 static inline uint64_t vpu_random_illegal(struct vpu_random *x) {
-  static const uint8_t unknown[] = {3, 7, 10, 22, 42, 58, 70, 84, 112, 116, 128, 133, 144, 200, 255};
+  static const uint8_t unknown[] = {3, 7, 10, 22, 42, 58, 70, 84, 112, 116, 127, 134, 144, 200, 255};
   switch (vpu_random_below(x, 5)) {
   case 0:
     return TPU_VASM_FIELD(OP, TPU_VOP_LOOP) | TPU_VASM_FIELD(AREG, 3);

@@ -24,7 +24,7 @@ package tpu_config_pkg;
   localparam int unsigned DmaBufferBytes = 2048;
   localparam int unsigned VpuProgram = 1024;
   localparam int unsigned Vregs = 32;
-  localparam int unsigned EupLanes = 0;
+  localparam int unsigned EupLanes = 8;
   localparam int unsigned MxuInt8 = 1;
   localparam int unsigned MxuBf16 = 1;
   localparam int unsigned VpuPresent = 1;
@@ -43,7 +43,7 @@ package tpu_config_pkg;
     {32'd1, 32'd25},
     {32'd1, 32'd24},
     {32'd1, 32'd23},
-    {32'd0, 32'd22},
+    {32'd8, 32'd22},
     {32'd32, 32'd21},
     {32'd1024, 32'd20},
     {32'd2048, 32'd19},

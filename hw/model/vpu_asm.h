@@ -159,6 +159,34 @@ static inline uint64_t tpu_vasm_iota_sub(unsigned vd, struct tpu_vasm_mask posit
   return TPU_VASM_FIELD(OP, TPU_VOP_IOTA_SUB) | tpu_vasm_vd(vd) | TPU_VASM_FIELD(RGRP, position.rgrp);
 }
 
+/* ---- across lanes ---- */
+
+/* ROT_LANE, ROT_SUB, BC_LANE, BC_SUB by n (0..31), or by a scalar argument. */
+static inline uint64_t tpu_vasm_move(enum tpu_vop op, unsigned vd, tpu_vasm_source a, unsigned n) {
+  TPU_VASM_CHECK(op >= TPU_VOP_ROT_LANE && op <= TPU_VOP_BC_SUB);
+  return TPU_VASM_FIELD(OP, op) | tpu_vasm_vd(vd) | tpu_vasm_a(a) | TPU_VASM_FIELD(VB, n);
+}
+
+static inline uint64_t tpu_vasm_move_by_scalar(enum tpu_vop op, unsigned vd, tpu_vasm_source a,
+                                               unsigned scalar) {
+  TPU_VASM_CHECK(op >= TPU_VOP_ROT_LANE && op <= TPU_VOP_BC_SUB);
+  return TPU_VASM_FIELD(OP, op) | tpu_vasm_vd(vd) | tpu_vasm_a(a) | tpu_vasm_b(TPU_S(scalar));
+}
+
+/* Tiles of LANES x LANES words; with 16 lanes vd and a are pairs of VREGs, even numbers. */
+static inline uint64_t tpu_vasm_transpose(unsigned vd, tpu_vasm_source a) {
+  return TPU_VASM_FIELD(OP, TPU_VOP_TRANSPOSE) | tpu_vasm_vd(vd) | tpu_vasm_a(a);
+}
+
+/* Random bits of the key in two scalar arguments; with offset >= 0 the scalar arguments `offset` and (offset
+ * + 1) mod 8 are added to the row and the column number. */
+static inline uint64_t tpu_vasm_rand(unsigned vd, unsigned key0, unsigned key1, int offset,
+                                     struct tpu_vasm_mask position) {
+  return TPU_VASM_FIELD(OP, TPU_VOP_RAND) | tpu_vasm_vd(vd) | tpu_vasm_a(TPU_S(key0)) |
+         tpu_vasm_b(TPU_S(key1)) | (offset < 0 ? 0 : tpu_vasm_c(TPU_S((unsigned)offset))) |
+         TPU_VASM_FIELD(RGRP, position.rgrp) | TPU_VASM_FIELD(CGRP, position.cgrp);
+}
+
 #define TPU_VASM_UNARY(name, op)                                                                             \
   static inline uint64_t tpu_vasm_##name(unsigned vd, tpu_vasm_source a) {                                   \
     return tpu_vasm_op(TPU_VOP_##op, vd, a, TPU_V(0), TPU_V(0));                                             \

@@ -116,8 +116,30 @@ static void put_memory(struct text *text, uint64_t i) {
   put_mask(text, i);
 }
 
+/* Moves across lanes by a number or a scalar; transposition; random bits. */
+static void put_cross(struct text *text, uint64_t i) {
+  unsigned op = FIELD(i, OP);
+  put(text, " v%u", FIELD(i, VD));
+  put_a(text, i);
+  if (op == TPU_VOP_RAND) {
+    put_b(text, i);
+    if (FIELD(i, CSEL))
+      put_c(text, i);
+    put_position(text, i);
+  } else if (op != TPU_VOP_TRANSPOSE) {
+    if (FIELD(i, BSEL))
+      put_b(text, i);
+    else
+      put(text, ", %u", FIELD(i, VB));
+  }
+}
+
 static void put_operands(struct text *text, uint64_t i) {
   unsigned op = FIELD(i, OP);
+  if ((op >= TPU_VOP_ROT_LANE && op <= TPU_VOP_TRANSPOSE) || op == TPU_VOP_RAND) {
+    put_cross(text, i);
+    return;
+  }
   bool reduction = op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX;
   bool unary = op == TPU_VOP_MOV || (op >= TPU_VOP_I2F && op <= TPU_VOP_F2BF) || reduction ||
                (op >= TPU_VOP_EXP2 && op <= TPU_VOP_SIGMOID);

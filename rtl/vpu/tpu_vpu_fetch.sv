@@ -101,6 +101,13 @@ module tpu_vpu_fetch
             d_code = TPU_ERROR_VPU_ILLEGAL;
           end
         end
+        KindRed: begin
+          // The key of random bits is scalar; pairs of VREGs begin at an even one.
+          if ((ins[7:0] == TPU_VOP_RAND && ins[29:28] != 2'b11)
+              || (TilePair && ins[7:0] == TPU_VOP_TRANSPOSE && (ins[8] || (ins[13] && !ins[28])))) begin
+            d_code = TPU_ERROR_VPU_ILLEGAL;
+          end
+        end
         KindIllegal: d_code = TPU_ERROR_VPU_ILLEGAL;
         default: ;
       endcase
@@ -239,7 +246,8 @@ module tpu_vpu_fetch
     i.va    = w[17:13];
     i.vb    = w[22:18];
     i.vc    = w[27:23];
-    use_a   = ~(i.op inside {TPU_VOP_LD, TPU_VOP_CONST, TPU_VOP_IOTA_LANE, TPU_VOP_IOTA_SUB});
+    use_a   = ~(i.op inside {TPU_VOP_LD, TPU_VOP_CONST, TPU_VOP_IOTA_LANE, TPU_VOP_IOTA_SUB,
+                              TPU_VOP_RAND});
     use_b   = (i.op inside {TPU_VOP_SELM, TPU_VOP_SEL})
         | (i.op[7:4] inside {4'd2, 4'd3, 4'd4});
     use_c   = i.op inside {TPU_VOP_SEL, TPU_VOP_FMA};
@@ -253,6 +261,8 @@ module tpu_vpu_fetch
     if (i.op == TPU_VOP_IOTA_SUB) i.sa = row;
     i.sb    = 32'd0;
     i.sc    = 32'd0;
+    i.sd    = 32'd0;
+    i.pair  = TilePair && i.op == TPU_VOP_TRANSPOSE;
     i.nrow  = use_m ? rows_t'(below(valid_rows, row, 32'd8)) : rows_t'(4'd8);
     i.ncol  = use_m ? lanes_t'(below(valid_cols, col, Lanes)) : lanes_t'(Lanes);
     i.acc   = w[39];
@@ -290,6 +300,12 @@ module tpu_vpu_fetch
                    cmd_i.valid_cols);
       i.sb        = cmd_i.scalar[c_ins_q[20:18]];
       i.sc        = cmd_i.scalar[c_ins_q[25:23]];
+      if (i.op == TPU_VOP_RAND) begin
+        i.sd = c_col_q + (c_ins_q[30] ? cmd_i.scalar[3'(c_ins_q[25:23]+3'd1)] : 32'd0);
+        i.sc = c_row_q + (c_ins_q[30] ? i.sc : 32'd0);
+      end else if (!c_ins_q[29]) begin
+        i.sb[4:0] = c_ins_q[22:18];  // b is a VREG, or the number of a move
+      end
       i_kind_q    <= c_kind_q;
       i_code_q    <= c_code_q;
       i_detail0_q <= {16'd0, c_pc_q};

@@ -184,6 +184,10 @@ module tpu_vpu_issue
       if (ins_i.rd_b) src[ins_i.vb] = 1'b1;
       if (ins_i.rd_c) src[ins_i.vc] = 1'b1;
       if (pipe != PipeSt) dst[ins_i.vd] = 1'b1;
+      if (TilePair && ins_i.pair) begin
+        if (ins_i.rd_a) src[ins_i.va|5'd1] = 1'b1;
+        dst[ins_i.vd|5'd1] = 1'b1;
+      end
       same = 16'hf << {pipe, 2'b00};
     end
   end

@@ -72,9 +72,22 @@ package tpu_vpu_pkg;
       [tpu_pkg::TPU_VOP_AND : tpu_pkg::TPU_VOP_SAR],
       [tpu_pkg::TPU_VOP_I2F : tpu_pkg::TPU_VOP_F2BF]: return KindAlu;
       [tpu_pkg::TPU_VOP_RL_FSUM : tpu_pkg::TPU_VOP_RS_IARGMAX]: return KindRed;
+      [tpu_pkg::TPU_VOP_ROT_LANE : tpu_pkg::TPU_VOP_TRANSPOSE], tpu_pkg::TPU_VOP_RAND: return KindRed;
       default: return KindIllegal;
     endcase
   endfunction
+
+  // Moves of the cross-lane pipe: the low three bits of their operations.
+  typedef enum logic [2:0] {
+    MoveRotLane   = 3'd0,
+    MoveRotSub    = 3'd1,
+    MoveBcLane    = 3'd2,
+    MoveBcSub     = 3'd3,
+    MoveTranspose = 3'd4
+  } move_e;
+
+  // TRANSPOSE takes its tile from two VREGs.
+  localparam bit TilePair = Lanes > 8;
 
   // A decoded instruction on its way to a pipe.
   typedef struct packed {
@@ -89,6 +102,8 @@ package tpu_vpu_pkg;
     logic [31:0]         sa;      // also: imm32 of CONST, base of the IOTAs
     logic [31:0]         sb;
     logic [31:0]         sc;
+    logic [31:0]         sd;      // RAND: key sa, sb, counters sc, sd; moves: n is sb
+    logic                pair;    // va and vd are pairs
     rows_t               nrow;    // the mask: sublanes below nrow and lanes below ncol
     lanes_t              ncol;
     // Memory.

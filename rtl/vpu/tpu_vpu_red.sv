@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The reduction pipe: over the lanes of each sublane, or over the sublanes of each lane; the result in
-// every lane or sublane. One row of Lanes two-cycle operators serves both.
+// The cross-lane pipe. This file: its front, its queue of results, and reductions, over the lanes of
+// each sublane or over the sublanes of each lane, with the result in every lane or sublane. One row of
+// Lanes two-cycle operators serves both. Moves and random bits are in tpu_vpu_xlu.
 //
 // Lanes: the tree of Lanes - 1 operations has levels of Lanes/2, Lanes/4 .. 1, together one row less
 // one lane. So all levels work side by side in one row, each on another sublane, and a level feeds the
@@ -58,10 +59,15 @@ module tpu_vpu_red
   localparam int unsigned Levels = LaneBits;
 
   typedef struct packed {
-    logic [3:0]  op;                            // the low half of vop_e
+    logic        xlu;                           // a move, or random bits: tpu_vpu_xlu
+    logic [3:0]  op;                            // the low half of vop_e; RAND: 8
+    logic        pair;                          // of VREGs: va and va + 1, vd and vd + 1
     logic        rd_a;
     vreg_t       va;
     logic [31:0] sa;
+    logic [31:0] sb;
+    logic [31:0] sc;
+    logic [31:0] sd;
     rows_t       nrow;
     lanes_t      ncol;
   } red_t;
@@ -74,26 +80,35 @@ module tpu_vpu_red
   logic [Slots-1:0] todo_q;
   slot_t            slot_q;
   sub_t             sub_q;
-  logic [4:0]       rows_q;                     // rows read and not yet written
-  logic [3:0]       op_q;                       // operation in the operators
-  logic             go, ready, in_flight, wr_fire;
+  logic             half_q;                     // second VREG of a pair, read after the first
+  logic [5:0]       rows_q;                     // rows read and not yet written
+  logic             xlu_q;                    // operation in the operators
+  logic [3:0]       op_q;
+  logic             go, ready, first, in_flight, wr_fire;
+  logic             is_rand, is_tile, room, tile_room, rand_ready;
   red_t             ins0;
 
   assign busy_o   = (todo_q != '0) | (rows_q != '0) | in_flight;
   assign slot_o   = slot_q;
   assign sub_o    = sub_q;
   assign ins0     = ins_q[slot_q];
-  assign ready    = todo_q[slot_q] & ok_i & ((rows_q != 5'(Depth)) | wr_fire)
-      & ((sub_q != '0) | ~in_flight | (ins0.op == op_q));
+  assign is_rand  = ins0.xlu & ins0.op[3];
+  assign is_tile  = ins0.xlu & (move_e'(ins0.op[2:0]) inside {MoveRotSub, MoveBcSub, MoveTranspose});
+  assign first    = (sub_q == '0) & ~half_q;
+  assign room     = is_tile ? ~first | tile_room : (rows_q < 6'(Depth)) | wr_fire;
+  assign ready    = todo_q[slot_q] & ok_i & room & (~is_rand | rand_ready)
+      & (~first | ~in_flight | ({ins0.xlu, ins0.op} == {xlu_q, op_q}));
   assign a_o      = ready & ins0.rd_a;
-  assign a_vreg_o = ins0.va;
+  assign a_vreg_o = ins0.va | 5'(half_q);
   assign go       = ready & (a_gnt_i | ~ins0.rd_a);
-  assign rd_o     = go;
+  assign rd_o     = go & (half_q | ~ins0.pair);
 
   always_ff @(posedge clk_i) begin
     if (new_i) begin
-      ins_q[new_slot_i] <= '{op: ins_i.op[3:0], rd_a: ins_i.rd_a, va: ins_i.va, sa: ins_i.sa,
-                             nrow: ins_i.nrow, ncol: ins_i.ncol};
+      ins_q[new_slot_i] <= '{xlu: ins_i.op[4], op: {ins_i.op[7] | ins_i.op[3], ins_i.op[2:0]},
+                             pair: ins_i.pair, rd_a: ins_i.rd_a, va: ins_i.va, sa: ins_i.sa,
+                             sb: ins_i.sb, sc: ins_i.sc, sd: ins_i.sd, nrow: ins_i.nrow,
+                             ncol: ins_i.ncol};
       vd_q[new_slot_i] <= ins_i.vd;
     end
   end
@@ -103,19 +118,24 @@ module tpu_vpu_red
       todo_q <= '0;
       slot_q <= '0;
       sub_q  <= '0;
+      half_q <= 1'b0;
       rows_q <= '0;
     end else begin
       if (new_i) todo_q[new_slot_i] <= 1'b1;
-      if (go) begin
+      if (go) half_q <= ins0.pair & ~half_q;
+      if (rd_o) begin
         sub_q <= sub_q + 3'd1;
         if (sub_q == 3'd7) begin
           todo_q[slot_q] <= 1'b0;
           slot_q         <= slot_q + 2'd1;
         end
       end
-      if (go | wr_fire) rows_q <= rows_q + 5'(go) - 5'(wr_fire);
+      if (go | wr_fire) rows_q <= rows_q + 6'(go) - 6'(wr_fire);
     end
-    if (go) op_q <= ins0.op;
+    if (go) begin
+      xlu_q <= ins0.xlu;
+      op_q    <= ins0.op;
+    end
   end
 
   // Data on its way from the registers.
@@ -131,7 +151,7 @@ module tpu_vpu_red
       v1_q <= 1'b0;
       v2_q <= 1'b0;
     end else begin
-      v1_q <= go;
+      v1_q <= go & ~is_rand;
       v2_q <= v1_q;
     end
     sub1_q <= sub_q;
@@ -156,9 +176,9 @@ module tpu_vpu_red
   for (genvar i = 0; i <= 2 * Levels; i++) begin : gen_even
     assign even[i] = (i % 2 == 0) && (i != 2 * Levels);
   end
-  assign lane_act = ~over_sub & (v2_q | (|({lane_q, 1'b0} & even)));
-  assign op_en = lane_act | (over_sub & ((v2_q & sub2_q[2]) | end_q[1] | end_q[2] | end_q[4]));
-  assign in_flight = v1_q | v2_q | (|lane_q) | (|end_q) | (|tv_q) | (copies_q != '0);
+  assign lane_act = ~over_sub & ~xlu_q & (v2_q | (|({lane_q, 1'b0} & even)));
+  assign op_en = lane_act | (over_sub & ~xlu_q & ((v2_q & sub2_q[2]) | end_q[1] | end_q[2] | end_q[4]));
+  assign in_flight = v1_q | v2_q | xlu_busy | (|lane_q) | (|end_q) | (|tv_q) | (copies_q != '0);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || flush_i) begin
@@ -168,9 +188,9 @@ module tpu_vpu_red
       copies_q <= '0;
       op2_q    <= 1'b0;
     end else begin
-      lane_q <= {lane_q[2*Levels-1:1], v2_q & ~over_sub};
-      end_q  <= {end_q[5:1], v2_q & over_sub & (sub2_q == 3'd7)};
-      tv_q   <= {tv_q[1], v2_q & over_sub & sub2_q[2]};
+      lane_q <= {lane_q[2*Levels-1:1], v2_q & ~over_sub & ~xlu_q};
+      end_q  <= {end_q[5:1], v2_q & over_sub & ~xlu_q & (sub2_q == 3'd7)};
+      tv_q   <= {tv_q[1], v2_q & over_sub & ~xlu_q & sub2_q[2]};
       op2_q  <= op_en;
       if (end_q[6]) copies_q <= 3'd7;
       else if (copies_q != '0) copies_q <= copies_q - 3'd1;
@@ -213,7 +233,7 @@ module tpu_vpu_red
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (v2_q | op_en) begin : operate
+    if ((v2_q & ~xlu_q) | op_en) begin : operate
       row_t x, l, r, k, li, ri, s, f, t, neutral;
       // The arriving row, its masked lanes replaced.
       x = a_data_i;
@@ -306,6 +326,22 @@ module tpu_vpu_red
   end
 
   // -----------------------------------------------------------------------------------------------
+  // Moves and random bits.
+
+  logic xlu_busy, xlu_push;
+  row_t xlu_row;
+
+  tpu_vpu_xlu u_xlu (
+    .clk_i, .rst_ni, .flush_i, .busy_o(xlu_busy),
+    .tile_room_o(tile_room), .tile_take_i(go & is_tile & first),
+    .row_i(v2_q & xlu_q), .op_i(move_e'(i2_q.op[2:0])), .pair_i(i2_q.pair), .n_i(i2_q.sb[4:0]),
+    .rd_a_i(i2_q.rd_a), .sa_i(i2_q.sa), .a_i(a_data_i),
+    .rand_ready_o(rand_ready), .rand_i(go & is_rand), .key0_i(ins0.sa), .key1_i(ins0.sb),
+    .x0_i(ins0.sc + 32'(sub_q)), .x1_i(ins0.sd),
+    .push_o(xlu_push), .row_o(xlu_row), .count_i(out_count_q)
+  );
+
+  // -----------------------------------------------------------------------------------------------
   // Queue of results.
 
   row_t       out_q[Depth];
@@ -314,15 +350,17 @@ module tpu_vpu_red
   logic [4:0] out_count_q;
   slot_t      wr_slot_q;
   sub_t       wr_sub_q;
+  logic       wr_half_q, wr_end;
   logic       push_lane, push;
 
   assign push_lane  = lane_q[2*Levels];
-  assign push       = push_lane | end_q[6] | (copies_q != '0);
+  assign push       = push_lane | end_q[6] | (copies_q != '0) | xlu_push;
   assign wr_valid_o = (out_count_q != '0) & wr_ok_i;
   assign wr_fire    = wr_valid_o & wr_gnt_i;
-  assign wr_vreg_o  = vd_q[wr_slot_q];
+  assign wr_end     = wr_half_q | ~ins_q[wr_slot_q].pair;
+  assign wr_vreg_o  = vd_q[wr_slot_q] | 5'(wr_half_q);
   assign wr_data_o  = out_q[out_ptr_q];
-  assign wr_o       = wr_fire;
+  assign wr_o       = wr_fire & wr_end;
   assign wr_slot_o  = wr_slot_q;
   assign wr_sub_o   = wr_sub_q;
 
@@ -336,6 +374,7 @@ module tpu_vpu_red
         sub_out_q <= d;
       end
       if (push_lane) row_splat(arg ? yi_q[(Lanes-2)*32+:32] : y_q[(Lanes-2)*32+:32], d);
+      if (xlu_push) d = xlu_row;
       out_q[in_ptr_q] <= d;
     end
   end
@@ -347,12 +386,14 @@ module tpu_vpu_red
       out_count_q <= '0;
       wr_slot_q   <= '0;
       wr_sub_q    <= '0;
+      wr_half_q   <= 1'b0;
     end else begin
       if (push) in_ptr_q <= in_ptr_q + 4'd1;
       if (wr_fire) begin
         out_ptr_q <= out_ptr_q + 4'd1;
-        wr_sub_q  <= wr_sub_q + 3'd1;
-        if (wr_sub_q == 3'd7) wr_slot_q <= wr_slot_q + 2'd1;
+        wr_half_q <= ~wr_end;
+        if (wr_end) wr_sub_q <= wr_sub_q + 3'd1;
+        if (wr_end && wr_sub_q == 3'd7) wr_slot_q <= wr_slot_q + 2'd1;
       end
       if (push | wr_fire) out_count_q <= out_count_q + 5'(push) - 5'(wr_fire);
     end

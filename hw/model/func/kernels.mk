@@ -14,5 +14,5 @@
 # flushes in code, which is what other hosts do.
 KERNELS_CFLAGS := -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
                   -Wall -Wextra -Werror -I$(KERNELS_DIR)/../../eup/gen
-KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,mxu.c vpu.c vpu_ops.c vpu_time.c)
+KERNELS_SRCS := $(addprefix $(KERNELS_DIR)/,mxu.c vpu.c vpu_ops.c vpu_cross.c vpu_time.c)
 NUM_SRCS := $(addprefix $(KERNELS_DIR)/,num.c num_ref.c)

@@ -386,6 +386,59 @@ static void execute_transcendental(const struct context *x, uint64_t instruction
   vpu->pc++;
 }
 
+/* ROT_LANE, ROT_SUB, BC_LANE, BC_SUB. */
+static void execute_move(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct tpu_vreg buffer;
+  uint32_t op = FIELD(instruction, OP), vd = FIELD(instruction, VD), n = FIELD(instruction, VB), vreg;
+  const uint32_t *a = source(x, FIELD(instruction, VA), FIELD(instruction, ASEL) != 0, &vreg, &buffer);
+  if (FIELD(instruction, BSEL))
+    n = vpu->scalar[n & 7];
+  tpu_vpu_move(op, vpu->vreg[vd].word, a, x->config->lanes, n);
+  tpu_vpu_time_cross(&vpu->scoreboard, op, x->config->lanes, vd, vreg);
+  vpu->pc++;
+}
+
+/* TRANSPOSE: with 16 lanes source and destination are pairs of VREGs. */
+static void execute_transpose(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  struct tpu_vreg buffer;
+  uint32_t lanes = x->config->lanes, words = TPU_VPU_SUBLANES * lanes;
+  uint32_t vd = FIELD(instruction, VD), va = FIELD(instruction, VA), vreg;
+  uint32_t registers = lanes > TPU_VPU_SUBLANES ? lanes / TPU_VPU_SUBLANES : 1;
+  bool scalar = FIELD(instruction, ASEL) != 0;
+  uint32_t rows[TPU_VPU_MAX_LANES * TPU_VPU_MAX_LANES];
+  if (vd % registers != 0 || (!scalar && va % registers != 0)) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  for (uint32_t k = 0; k < registers; k++)
+    memcpy(rows + k * words, source(x, va + (scalar ? 0 : k), scalar, &vreg, &buffer), words * sizeof *rows);
+  tpu_vpu_transpose(rows, rows, lanes);
+  for (uint32_t k = 0; k < registers; k++)
+    memcpy(vpu->vreg[vd + k].word, rows + k * words, words * sizeof *rows);
+  tpu_vpu_time_cross(&vpu->scoreboard, TPU_VOP_TRANSPOSE, lanes, vd, scalar ? TPU_VPU_NO_VREG : va);
+  vpu->pc++;
+}
+
+static void execute_random(const struct context *x, uint64_t instruction) {
+  struct tpu_vpu *vpu = x->vpu;
+  uint32_t vd = FIELD(instruction, VD), c = FIELD(instruction, VC);
+  uint32_t row = row_base(vpu, instruction), column = column_base(x, instruction);
+  if (!FIELD(instruction, ASEL) || !FIELD(instruction, BSEL)) {
+    fail_illegal(vpu, instruction);
+    return;
+  }
+  const uint32_t key[2] = {vpu->scalar[FIELD(instruction, VA) & 7], vpu->scalar[FIELD(instruction, VB) & 7]};
+  if (FIELD(instruction, CSEL)) {
+    row += vpu->scalar[c & 7];
+    column += vpu->scalar[(c + 1) & 7];
+  }
+  tpu_vpu_random(vpu->vreg[vd].word, x->config->lanes, key, row, column);
+  tpu_vpu_time_cross(&vpu->scoreboard, TPU_VOP_RAND, x->config->lanes, vd, TPU_VPU_NO_VREG);
+  vpu->pc++;
+}
+
 /* CONST, IOTA_LANE, IOTA_SUB: nothing is read. */
 static void execute_generate(const struct context *x, uint64_t instruction) {
   struct tpu_vpu *vpu = x->vpu;
@@ -456,6 +509,18 @@ static void step(const struct context *x, uint64_t instruction) {
   case TPU_VOP_IOTA_LANE:
   case TPU_VOP_IOTA_SUB:
     execute_generate(x, instruction);
+    break;
+  case TPU_VOP_ROT_LANE:
+  case TPU_VOP_ROT_SUB:
+  case TPU_VOP_BC_LANE:
+  case TPU_VOP_BC_SUB:
+    execute_move(x, instruction);
+    break;
+  case TPU_VOP_TRANSPOSE:
+    execute_transpose(x, instruction);
+    break;
+  case TPU_VOP_RAND:
+    execute_random(x, instruction);
     break;
   default:
     if (is_reduction(FIELD(instruction, OP)))

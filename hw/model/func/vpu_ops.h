@@ -39,6 +39,14 @@ void tpu_vpu_broadcast(uint32_t *d, const uint32_t *column, uint32_t lanes);
  * vpu_ops.c. */
 void tpu_vpu_argmax(bool f32, uint32_t *x, uint32_t count, uint32_t width);
 
+/* ROT_LANE, ROT_SUB, BC_LANE, BC_SUB by n, which is taken modulo the extent. d may be a. */
+void tpu_vpu_move(uint32_t op, uint32_t *d, const uint32_t *a, uint32_t lanes, uint32_t n);
+/* TRANSPOSE: a and d are max(8, lanes) rows of `lanes` words; each lanes x lanes tile by itself. d may be a.
+ */
+void tpu_vpu_transpose(uint32_t *d, const uint32_t *a, uint32_t lanes);
+/* RAND: word (s, l) of d = random bits of `key` at (row + s, column + l). */
+void tpu_vpu_random(uint32_t *d, uint32_t lanes, const uint32_t key[2], uint32_t row, uint32_t column);
+
 /* n elements, at most a VREG, of a type in memory to registers, and back. Nothing needs to be aligned. */
 void tpu_vpu_widen(uint32_t *d, const uint8_t *memory, enum tpu_vmem_dtype dtype, bool i32, uint32_t n);
 void tpu_vpu_narrow(uint8_t *memory, const uint32_t *a, enum tpu_vmem_dtype dtype, bool i32, uint32_t n);

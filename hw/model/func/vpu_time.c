@@ -199,6 +199,56 @@ void tpu_vpu_time_transcendental(struct tpu_vpu_scoreboard *board, uint32_t op, 
   finish(board, PIPE_EUP, go.last + step, write.last + 1);
 }
 
+/* What happens to a row of the cross-lane pipe: cycles from one sublane to the next, and from its start. */
+struct cross {
+  uint32_t registers; /* of source and destination */
+  uint64_t step, result, empty;
+};
+
+static struct cross cross_of(uint32_t op, uint32_t lanes) {
+  if (op == TPU_VOP_ROT_LANE || op == TPU_VOP_BC_LANE)
+    return (struct cross){1, 1, TIME_VPU_MOVE, TIME_VPU_MOVE_EMPTY};
+  if (op == TPU_VOP_RAND)
+    return (struct cross){1, TIME_VPU_RANDOM_ROW, TIME_VPU_RANDOM, TIME_VPU_RANDOM_EMPTY};
+  uint32_t registers = op == TPU_VOP_TRANSPOSE && lanes > TPU_VPU_SUBLANES ? 2 : 1;
+  uint64_t rows = (uint64_t)registers * TPU_VPU_SUBLANES;
+  return (struct cross){registers, registers, rows - 1 + TIME_VPU_TILE + registers - 1,
+                        TIME_VPU_TILE_EMPTY(rows)};
+}
+
+void tpu_vpu_time_cross(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t lanes, uint32_t vd,
+                        uint32_t source) {
+  struct cross k = cross_of(op, lanes);
+  bool reads = source != TPU_VPU_NO_VREG;
+  struct tpu_vpu_span go = {.first = issue(board, PIPE_REDUCE)};
+  if (op != board->reduce_op)
+    later(&go.first, board->reduce_empty);
+  later(&go.first, board->reduce_room[0]);
+  for (uint32_t r = 0; r < k.registers; r++) {
+    wait_source(board, &go, reads ? source + r : source);
+    wait_destination(board, &go, vd + r, PIPE_REDUCE);
+  }
+  later(&go.last, go.first + k.step * LAST_SUBLANE);
+  if (reads) {
+    avoid_bank(board->bank_read, &go);
+    note_bank(board->bank_read, &board->bank_reads, go.first);
+  }
+  struct tpu_vpu_span done = {go.first + k.result, go.last + k.result};
+  done = after(done, (uint64_t)-1);
+  avoid_bank(board->bank_write, &done);
+  note_bank(board->bank_write, &board->bank_writes, done.first);
+  done = after(done, 1);
+  for (uint32_t r = 0; r < k.registers; r++) {
+    note_read(board, reads ? source + r : source, PIPE_REDUCE, after(go, TIME_VPU_READ));
+    note_written(board, vd + r, PIPE_REDUCE, done);
+  }
+  board->reduce_op = op;
+  board->reduce_empty = go.last - k.step * LAST_SUBLANE + k.empty;
+  board->reduce_room[0] = board->reduce_room[1];
+  board->reduce_room[1] = done.first;
+  finish(board, PIPE_REDUCE, go.last + k.step, done.last);
+}
+
 /* Sublane addresses of an access lie in [low, high]. */
 static void hull(const struct tpu_vpu_time_access *x, uint32_t *low, uint32_t *high) {
   uint32_t end = x->address + (x->count - 1) * x->pitch;

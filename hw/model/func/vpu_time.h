@@ -43,6 +43,14 @@
 /* A reduction with another operation than the one before waits until the operators are empty. */
 #define TIME_VPU_REDUCE_LANES_EMPTY(levels) (10 + 2 * (levels))
 #define TIME_VPU_REDUCE_SUBLANES_EMPTY      24
+/* Moves across lanes. Of a tile all rows are read before the first is written. */
+#define TIME_VPU_MOVE             5
+#define TIME_VPU_MOVE_EMPTY       11
+#define TIME_VPU_TILE             6 /* after the last read */
+#define TIME_VPU_TILE_EMPTY(rows) (2 * (rows) + 3)
+#define TIME_VPU_RANDOM           8
+#define TIME_VPU_RANDOM_ROW       5
+#define TIME_VPU_RANDOM_EMPTY     42
 
 #define TPU_VPU_NO_VREG UINT32_MAX
 
@@ -64,6 +72,9 @@ void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t
                          uint32_t source);
 void tpu_vpu_time_transcendental(struct tpu_vpu_scoreboard *board, uint32_t op, uint64_t beats, uint32_t vd,
                                  uint32_t source);
+/* ROT_*, BC_*, TRANSPOSE (of pairs of VREGs with 16 lanes), RAND. */
+void tpu_vpu_time_cross(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t lanes, uint32_t vd,
+                        uint32_t source);
 void tpu_vpu_time_load(struct tpu_vpu_scoreboard *board, uint32_t vd,
                        const struct tpu_vpu_time_access *access);
 void tpu_vpu_time_store(struct tpu_vpu_scoreboard *board, uint32_t source,

@@ -220,18 +220,18 @@ package tpu_pkg;
   localparam logic [7:0] TPU_VOP_RS_IMIN = 8'd109;  // int32 min over sublanes
   localparam logic [7:0] TPU_VOP_RS_IMAX = 8'd110;  // int32 max over sublanes
   localparam logic [7:0] TPU_VOP_RS_IARGMAX = 8'd111;  // sublane number of the int32 max over sublanes
-  localparam logic [7:0] TPU_VOP_ROT_LANE = 8'd112;  // reserved: rotate lanes
-  localparam logic [7:0] TPU_VOP_ROT_SUB = 8'd113;  // reserved: rotate sublanes
-  localparam logic [7:0] TPU_VOP_BC_LANE = 8'd114;  // reserved: broadcast one lane
-  localparam logic [7:0] TPU_VOP_BC_SUB = 8'd115;  // reserved: broadcast one sublane
-  localparam logic [7:0] TPU_VOP_TRANSPOSE = 8'd116;  // reserved: transpose
+  localparam logic [7:0] TPU_VOP_ROT_LANE = 8'd112;  // vd[s][l] = a[s][(l - n) mod LANES]; n is vb, or scalar b
+  localparam logic [7:0] TPU_VOP_ROT_SUB = 8'd113;  // vd[s][l] = a[(s - n) mod 8][l]
+  localparam logic [7:0] TPU_VOP_BC_LANE = 8'd114;  // vd[s][l] = a[s][n mod LANES]
+  localparam logic [7:0] TPU_VOP_BC_SUB = 8'd115;  // vd[s][l] = a[n mod 8][l]
+  localparam logic [7:0] TPU_VOP_TRANSPOSE = 8'd116;  // vd = a with each LANES x LANES tile transposed; VREG pairs if LANES is 16
   localparam logic [7:0] TPU_VOP_EXP2 = 8'd128;  // 2^a
   localparam logic [7:0] TPU_VOP_LOG2 = 8'd129;  // log2 a
   localparam logic [7:0] TPU_VOP_RCP = 8'd130;  // 1/a
   localparam logic [7:0] TPU_VOP_RSQRT = 8'd131;  // 1/sqrt a
   localparam logic [7:0] TPU_VOP_TANH = 8'd132;  // tanh a
   localparam logic [7:0] TPU_VOP_SIGMOID = 8'd133;  // 1/(1+e^-a)
-  localparam logic [7:0] TPU_VOP_RAND = 8'd144;  // reserved: random bits
+  localparam logic [7:0] TPU_VOP_RAND = 8'd144;  // vd = Threefry-2x32-20 of key (scalar a, scalar b) at (row number, column number), plus scalars c, c + 1 with csel
 
   // The head of a staged command.
   typedef struct packed {

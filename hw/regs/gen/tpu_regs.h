@@ -659,18 +659,18 @@ enum tpu_vop {
   TPU_VOP_RS_IMIN = 109, /* int32 min over sublanes */
   TPU_VOP_RS_IMAX = 110, /* int32 max over sublanes */
   TPU_VOP_RS_IARGMAX = 111, /* sublane number of the int32 max over sublanes */
-  TPU_VOP_ROT_LANE = 112, /* reserved: rotate lanes */
-  TPU_VOP_ROT_SUB = 113, /* reserved: rotate sublanes */
-  TPU_VOP_BC_LANE = 114, /* reserved: broadcast one lane */
-  TPU_VOP_BC_SUB = 115, /* reserved: broadcast one sublane */
-  TPU_VOP_TRANSPOSE = 116, /* reserved: transpose */
+  TPU_VOP_ROT_LANE = 112, /* vd[s][l] = a[s][(l - n) mod LANES]; n is vb, or scalar b */
+  TPU_VOP_ROT_SUB = 113, /* vd[s][l] = a[(s - n) mod 8][l] */
+  TPU_VOP_BC_LANE = 114, /* vd[s][l] = a[s][n mod LANES] */
+  TPU_VOP_BC_SUB = 115, /* vd[s][l] = a[n mod 8][l] */
+  TPU_VOP_TRANSPOSE = 116, /* vd = a with each LANES x LANES tile transposed; VREG pairs if LANES is 16 */
   TPU_VOP_EXP2 = 128, /* 2^a */
   TPU_VOP_LOG2 = 129, /* log2 a */
   TPU_VOP_RCP = 130, /* 1/a */
   TPU_VOP_RSQRT = 131, /* 1/sqrt a */
   TPU_VOP_TANH = 132, /* tanh a */
   TPU_VOP_SIGMOID = 133, /* 1/(1+e^-a) */
-  TPU_VOP_RAND = 144, /* reserved: random bits */
+  TPU_VOP_RAND = 144, /* vd = Threefry-2x32-20 of key (scalar a, scalar b) at (row number, column number), plus scalars c, c + 1 with csel */
 };
 /* X(name, value, description) for every member of tpu_vop. */
 #define TPU_VOP_LIST(X) \
@@ -731,17 +731,17 @@ enum tpu_vop {
   X(RS_IMIN, 109, "int32 min over sublanes") \
   X(RS_IMAX, 110, "int32 max over sublanes") \
   X(RS_IARGMAX, 111, "sublane number of the int32 max over sublanes") \
-  X(ROT_LANE, 112, "reserved: rotate lanes") \
-  X(ROT_SUB, 113, "reserved: rotate sublanes") \
-  X(BC_LANE, 114, "reserved: broadcast one lane") \
-  X(BC_SUB, 115, "reserved: broadcast one sublane") \
-  X(TRANSPOSE, 116, "reserved: transpose") \
+  X(ROT_LANE, 112, "vd[s][l] = a[s][(l - n) mod LANES]; n is vb, or scalar b") \
+  X(ROT_SUB, 113, "vd[s][l] = a[(s - n) mod 8][l]") \
+  X(BC_LANE, 114, "vd[s][l] = a[s][n mod LANES]") \
+  X(BC_SUB, 115, "vd[s][l] = a[n mod 8][l]") \
+  X(TRANSPOSE, 116, "vd = a with each LANES x LANES tile transposed; VREG pairs if LANES is 16") \
   X(EXP2, 128, "2^a") \
   X(LOG2, 129, "log2 a") \
   X(RCP, 130, "1/a") \
   X(RSQRT, 131, "1/sqrt a") \
   X(TANH, 132, "tanh a") \
   X(SIGMOID, 133, "1/(1+e^-a)") \
-  X(RAND, 144, "reserved: random bits") \
+  X(RAND, 144, "vd = Threefry-2x32-20 of key (scalar a, scalar b) at (row number, column number), plus scalars c, c + 1 with csel") \
 
 #endif

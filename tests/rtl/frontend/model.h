@@ -279,7 +279,7 @@ inline uint32_t Model::control(const Access &a, uint64_t cycle) {
     return TPU_ABI_HASH;
   case TPU_REG_FEATURES:
     return config.mxu_int8 | config.mxu_bf16 << 1 | config.vpu_present << 2 |
-           uint32_t(config.eup_lanes != 0) << 3;
+           uint32_t(config.eup_lanes != 0) << 3 | config.vpu_present << 4;
   case TPU_REG_CTRL:
     return 0;
   case TPU_REG_STATUS:

@@ -2,6 +2,7 @@
 //
 // Vector instructions by name, and random programs.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -118,10 +119,9 @@ public:
       emit(Ins(TPU_VOP_ST).a(v).areg(6).offset(int(v) * 8 * row_bytes(4) % 0x4000));
     }
     if (faults_ && r_.chance(15)) {
-      const uint32_t bad[] = {
-          3, 7, 10, 0x15 + 1, 0x2a, 0x3a, 0x46, 0x54, TPU_VOP_ROT_LANE, 0x86, TPU_VOP_RAND, 0xff, 0x75};
+      const uint32_t bad[] = {3, 7, 10, 0x15 + 1, 0x2a, 0x3a, 0x46, 0x54, 0x75, 0x7f, 0x8f, 0x91, 0xff, 0xa0};
       code[first + r_.below(pc_ - first)] =
-          r_.chance(60) ? Ins(bad[r_.below(13)]).d(r_.below(32)).w : (uint64_t(r_.next()) << 32 | r_.next());
+          r_.chance(60) ? Ins(bad[r_.below(14)]).d(r_.below(32)).w : (uint64_t(r_.next()) << 32 | r_.next());
     }
     if (!(faults_ && r_.chance(3)))
       emit(Ins(TPU_VOP_HALT));
@@ -195,8 +195,11 @@ private:
   void registers() {
     pool_.clear();
     const unsigned n = 2 + r_.below(r_.chance(50) ? 4 : 12);
-    for (unsigned i = 0; i < n; ++i)
+    for (unsigned i = 0; i < n; ++i) {
       pool_.push_back(r_.below(32));
+      if (r_.chance(40))
+        pool_.push_back(pool_.back() ^ 1); // the other one of a pair
+    }
     for (unsigned v : pool_) {
       switch (r_.below(4)) {
       case 0:
@@ -244,8 +247,10 @@ private:
       memory(TPU_VOP_LD);
     else if (kind < 45)
       memory(TPU_VOP_ST);
-    else if (kind < 60)
+    else if (kind < 58)
       reduction();
+    else if (kind < 70)
+      cross();
     else
       alu();
   }
@@ -304,6 +309,39 @@ private:
     else
       i.a(reg());
     emit(i.masked(r_.chance(60)).rgrp(r_.below(4)).cgrp(r_.below(8)));
+  }
+
+  // Moves across lanes, transpositions (pairs of 16 lanes are even, as a rule), random bits.
+  void cross() {
+    const unsigned pick = r_.below(10);
+    const bool pair = c_.lanes > 8 && !(faults_ && r_.chance(2));
+    if (pick == 0) {
+      Ins i(TPU_VOP_RAND);
+      i.d(reg()).sa(r_.below(8)).sb(r_.below(8)).rgrp(r_.below(4)).cgrp(r_.below(8));
+      emit(r_.chance(50) ? i.sc(r_.below(8)) : i.c(r_.below(32)));
+      return;
+    }
+    Ins i(pick < 5 ? TPU_VOP_TRANSPOSE : TPU_VOP_ROT_LANE + r_.below(4));
+    if (pick < 5 && pair) {
+      // Both of a pair must have been written.
+      const unsigned d = reg() & ~1u, a = reg() & ~1u;
+      for (unsigned v : {d, d + 1, a, a + 1}) {
+        if (std::find(pool_.begin(), pool_.end(), v) == pool_.end())
+          emit(Ins(TPU_VOP_MOV).d(v).sa(r_.below(8)));
+      }
+      emit(i.d(d).a(a).masked(r_.chance(30)));
+      return;
+    }
+    i.d(reg()).masked(r_.chance(30));
+    if (r_.chance(10))
+      i.sa(r_.below(8));
+    else
+      i.a(reg());
+    if (r_.chance(30))
+      i.sb(r_.below(8));
+    else
+      i.b(r_.below(32));
+    emit(i);
   }
 
   void alu() {

@@ -252,3 +252,20 @@ inline void narrow(uint8_t *p, uint32_t x, uint32_t dtype, uint32_t itype) {
     *p = uint8_t(v);
   }
 }
+
+// Threefry-2x32 with 20 rounds; both halves of the result combined.
+inline uint32_t ref_random(uint32_t key0, uint32_t key1, uint32_t x0, uint32_t x1) {
+  static const unsigned turns[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  const uint32_t k[3] = {key0, key1, key0 ^ key1 ^ 0x1bd11bda};
+  x0 += k[0];
+  x1 += k[1];
+  for (uint32_t i = 1; i <= 5; ++i) {
+    for (unsigned n : turns[(i + 1) % 2]) {
+      x0 += x1;
+      x1 = (x1 << n | x1 >> (32 - n)) ^ x0;
+    }
+    x0 += k[i % 3];
+    x1 += k[(i + 1) % 3] + i;
+  }
+  return x0 ^ x1;
+}

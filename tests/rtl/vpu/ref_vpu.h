@@ -150,6 +150,12 @@ private:
       return access(pc, i);
     if (i.op >= TPU_VOP_RL_FSUM && i.op <= TPU_VOP_RS_IARGMAX)
       return reduction(pc, i);
+    if (i.op >= TPU_VOP_ROT_LANE && i.op <= TPU_VOP_BC_SUB)
+      return move(pc, i);
+    if (i.op == TPU_VOP_TRANSPOSE)
+      return transpose(pc, i);
+    if (i.op == TPU_VOP_RAND)
+      return random(pc, i);
     return elementwise(pc, i);
   }
 
@@ -255,6 +261,62 @@ private:
         (over_sub ? out.s[k][j] : out.s[j][k]) = y;
     }
     v_[i.vd] = out;
+    ++pc;
+    return true;
+  }
+
+  bool move(uint32_t &pc, const Step &i) {
+    ++r_.work;
+    const uint32_t n = i.field(29, 1) ? scalar_[i.field(18, 3)] : i.field(18, 5);
+    Vreg out;
+    for (unsigned s = 0; s < 8; ++s) {
+      for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const unsigned from_s = i.op == TPU_VOP_ROT_SUB ? (s - n) % 8 : i.op == TPU_VOP_BC_SUB ? n % 8 : s;
+        const unsigned from_l = i.op == TPU_VOP_ROT_LANE  ? (lane - n) % lanes_
+                                : i.op == TPU_VOP_BC_LANE ? n % lanes_
+                                                          : lane;
+        out.s[s][lane] = operand(i, 13, 28, from_s, from_l);
+      }
+    }
+    v_[i.vd] = out;
+    ++pc;
+    return true;
+  }
+
+  bool transpose(uint32_t &pc, const Step &i) {
+    const bool scalar = i.field(28, 1);
+    const unsigned va = i.field(13, 5), registers = lanes_ > 8 ? 2 : 1;
+    if (registers == 2 && (i.vd & 1 || (!scalar && (va & 1))))
+      return illegal(pc, i);
+    ++r_.work;
+    Vreg out[2];
+    for (unsigned r = 0; r < 8 * registers; ++r) {
+      for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const unsigned from = lanes_ * (r / lanes_) + lane;
+        out[r / 8].s[r % 8][lane] = scalar ? scalar_[va % 8] : v_[va + from / 8].s[from % 8][r % lanes_];
+      }
+    }
+    for (unsigned k = 0; k < registers; ++k)
+      v_[i.vd + k] = out[k];
+    ++pc;
+    return true;
+  }
+
+  bool random(uint32_t &pc, const Step &i) {
+    if (i.field(28, 2) != 3)
+      return illegal(pc, i);
+    ++r_.work;
+    const uint32_t c = i.field(23, 3);
+    uint32_t row = i.row_base, col = i.col_base;
+    if (i.field(30, 1)) {
+      row += scalar_[c];
+      col += scalar_[(c + 1) % 8];
+    }
+    for (unsigned s = 0; s < 8; ++s) {
+      for (unsigned lane = 0; lane < lanes_; ++lane)
+        v_[i.vd].s[s][lane] =
+            ref_random(scalar_[i.field(13, 3)], scalar_[i.field(18, 3)], row + s, col + lane);
+    }
     ++pc;
     return true;
   }

@@ -3,137 +3,190 @@
 // Latency and throughput of every instruction, measured; and the speed of the simulation. Included by
 // tb.cpp.
 
-// Cycle of the first write request, counted from the start of the command.
-uint64_t first_store(Pair &p, const std::vector<uint64_t> &code, std::string &why) {
-  load(p, code);
-  Command cmd;
-  for (unsigned i = 0; i < 8; ++i) {
-    cmd.addr[i] = i * 0x1000;
-    cmd.pitch[i] = p.config.lanes * 4;
+// Runs programs whose cycles are known but for one instruction.
+class Stopwatch {
+public:
+  explicit Stopwatch(Pair &p) : p_(p) {
+    base_ = first_store({zero(), store(0)});
+    summed_ = first_store({summed(), store(0)});
   }
-  cmd.addr[3] = 16;
-  cmd.pitch[3] = 1;
-  cmd.valid_rows = 8;
-  cmd.valid_cols = p.config.lanes;
-  cmd.loop[0] = 1;
-  p.dut.clear_marks();
-  const uint64_t start = p.dut.now;
-  why = p.run(cmd);
-  return p.dut.first_store - start;
+
+  std::string why;  // of the first failure
+  double worst = 0; // cycles a VREG
+  uint64_t base() const { return base_; }
+
+  static Ins zero() { return Ins(TPU_VOP_CONST).d(0).imm(0); }
+  static Ins summed() { return Ins(TPU_VOP_RL_ISUM).d(0).sa(0); } // v0 from another pipe
+  static Ins store(unsigned v) { return Ins(TPU_VOP_ST).a(v).areg(1); }
+
+  // An instruction from v0 (and v1) to `to` (and the one behind it).
+  static Ins instruction(uint32_t op, unsigned to) {
+    Ins i = Ins(op).d(to);
+    if (op == TPU_VOP_RAND)
+      return i.sa(0).sb(1);
+    return op == TPU_VOP_CONST ? i : i.a(0).b(0).c(0);
+  }
+
+  bool exists(uint32_t op) {
+    Result r;
+    load(p_, {zero(), instruction(op, 2)});
+    note(p_.run(command(), &r));
+    return r.code != TPU_ERROR_VPU_ILLEGAL;
+  }
+
+  // From the read of its operand, which comes from another pipe, to the read of its result by a store;
+  // without an operand from its start, which is that of CONST.
+  uint64_t latency(uint32_t op) {
+    const Ins i = instruction(op, 2);
+    if (op == TPU_VOP_CONST || op == TPU_VOP_RAND || !(op > TPU_VOP_F2BF || operands(op)))
+      return first_store({i, store(2)}) - base_ + alu();
+    const bool cross_lane = op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_TRANSPOSE;
+    return first_store({cross_lane ? zero() : summed(), i, store(2)}) - (cross_lane ? base_ : summed_);
+  }
+
+  // Latency of a load whose request goes in the cycle in which a CONST would start. The reduction between
+  // gives the store, which begins after the last request, time.
+  uint64_t load_latency(const Ins &ld) {
+    const Ins sum = Ins(TPU_VOP_RL_ISUM).d(1).a(0);
+    const uint64_t c = first_store({zero(), sum, store(1)});
+    return first_store({ld, sum, store(1)}) - c + alu();
+  }
+
+  // Cycles of one of many independent instructions, for each VREG that it writes.
+  template <class Make> double throughput(Make make, unsigned vregs = 1) {
+    uint64_t t[2];
+    for (unsigned k = 0; k < 2; ++k) {
+      std::vector<uint64_t> code = {zero(), Ins(TPU_VOP_CONST).d(1).imm(0)};
+      for (unsigned i = 0; i < (k ? 48 : 16); ++i)
+        code.push_back(make(2 + 2 * (i % 8)));
+      t[k] = cycles(code, command());
+    }
+    const double one = double(t[1] - t[0]) / 32 / vregs;
+    worst = std::max(worst, one);
+    return one;
+  }
+
+  uint64_t cycles(const std::vector<uint64_t> &code, const Command &cmd) {
+    load(p_, code);
+    const uint64_t before = p_.dut.now;
+    note(p_.run(cmd));
+    return p_.dut.now - before;
+  }
+
+  Command command() const {
+    Command cmd;
+    for (unsigned i = 0; i < 8; ++i) {
+      cmd.addr[i] = i * 0x1000;
+      cmd.pitch[i] = p_.config.lanes * 4;
+    }
+    cmd.addr[3] = 16;
+    cmd.pitch[3] = 1;
+    cmd.valid_rows = 8;
+    cmd.valid_cols = p_.config.lanes;
+    cmd.loop[0] = 1;
+    return cmd;
+  }
+
+private:
+  Pair &p_;
+  uint64_t base_ = 0, summed_ = 0;
+
+  void note(const std::string &w) {
+    if (why.empty())
+      why = w;
+  }
+
+  uint64_t alu() { return first_store({summed(), Ins(TPU_VOP_MOV).d(2).a(0), store(2)}) - summed_; }
+
+  // Cycle of the first write request, counted from the start of the command.
+  uint64_t first_store(const std::vector<uint64_t> &code) {
+    load(p_, code);
+    p_.dut.clear_marks();
+    const uint64_t start = p_.dut.now;
+    note(p_.run(command()));
+    return p_.dut.first_store - start;
+  }
+};
+
+// Rows of the table in rtl/vpu/README.md: instruction, cycles a VREG, latency. table.py compares.
+class Rows {
+public:
+  Rows() {
+    if (const char *name = std::getenv("TIMINGS"))
+      file_ = std::fopen(name, "w");
+  }
+  ~Rows() {
+    if (file_)
+      std::fclose(file_);
+  }
+  void add(const std::string &name, double cycles, const std::string &latency) {
+    char line[120];
+    std::snprintf(line, sizeof line, "%s|%g|%s", name.c_str(), cycles, latency.c_str());
+    std::printf("# %s\n", line);
+    if (file_)
+      std::fprintf(file_, "%s\n", line);
+  }
+
+private:
+  std::FILE *file_ = nullptr;
+};
+
+void time_loops(Stopwatch &w, Rows &rows) {
+  auto time = [&](const std::vector<uint64_t> &code, unsigned n) {
+    Command cmd = w.command();
+    cmd.loop[0] = n;
+    return w.cycles(code, cmd);
+  };
+  const Ins loop0 = Ins(TPU_VOP_LOOP).level(0), end0 = Ins(TPU_VOP_END).level(0);
+  const Ins loop1 = Ins(TPU_VOP_LOOP).level(1).offset(2); // empty: jumps to the END behind it
+  const double end = double(time({loop0, end0}, 1100) - time({loop0, end0}, 100)) / 1000;
+  const double both = double(time({loop0, loop1, end0}, 1100) - time({loop0, loop1, end0}, 100)) / 1000;
+  rows.add("LOOP", both - end, "-");
+  rows.add("END", end, "-");
+}
+
+void time_memory(Stopwatch &w, Rows &rows, uint32_t op) {
+  static const char *const types[] = {"VMEM W32", "VMEM BF16", "VMEM INT8", "VMEM UINT8", "ACC"};
+  for (unsigned k = 0; k < 10; ++k) {
+    const unsigned type = k / 2, col = k % 2, acc = type == 4;
+    auto access = [&](unsigned v) {
+      return Ins(op).d(v).a(v).areg(acc ? 3 : 2).acc(acc).dtype(acc ? 0 : type).col(col);
+    };
+    const bool ld = op == TPU_VOP_LD;
+    const double cycles = w.throughput([&](unsigned v) { return access(ld ? v : 0); });
+    rows.add(std::string(ld ? "LD " : "ST ") + types[type] + (col ? " column" : " row"), cycles,
+             ld ? std::to_string(w.load_latency(access(0))) : "-");
+  }
 }
 
 std::string test_timing(const Options &o) {
+#define NAME(name, value, description) {#name, value},
+  static const struct {
+    const char *name;
+    uint32_t op;
+  } list[] = {TPU_VOP_LIST(NAME)};
+#undef NAME
   Pair p(o, o.seed + 9);
-  std::string why;
-  const Ins zero = Ins(TPU_VOP_CONST).d(0).imm(0), st0 = Ins(TPU_VOP_ST).a(0).areg(1);
-  const Ins sum0 = Ins(TPU_VOP_RL_ISUM).d(0).sa(0);
-  const uint64_t base = first_store(p, {zero, st0}, why); // CONST, its result stored
-  if (!why.empty())
-    return why;
-  const uint64_t summed = first_store(p, {sum0, st0}, why); // the same from the reduction pipe
-  if (!why.empty())
-    return why;
-  // An instruction between one of another pipe and a store: how much later the store gets its operand.
-  auto latency = [&](const Ins &i) {
-    std::string w;
-    const bool reduction = uint8_t(i.w) >= TPU_VOP_RL_FSUM;
-    const uint64_t t = first_store(p, {reduction ? zero : sum0, i, Ins(TPU_VOP_ST).a(1).areg(1)}, w);
-    if (why.empty())
-      why = w;
-    return t - (reduction ? base : summed);
-  };
-  // Independent copies of it: the cycles of one.
-  auto throughput = [&](auto make) {
-    uint64_t t[2];
-    for (unsigned k = 0; k < 2; ++k) {
-      std::vector<uint64_t> code = {zero};
-      for (unsigned i = 0; i < (k ? 48 : 16); ++i)
-        code.push_back(make(i));
-      std::string w;
-      first_store(p, code, w);
-      if (why.empty())
-        why = w;
-      const uint64_t before = p.dut.now;
-      Command cmd;
-      for (unsigned i = 0; i < 8; ++i) {
-        cmd.addr[i] = i * 0x1000;
-        cmd.pitch[i] = p.config.lanes * 4;
-      }
-      cmd.addr[3] = 16;
-      cmd.pitch[3] = 1;
-      cmd.loop[0] = 1;
-      w = p.run(cmd);
-      if (why.empty())
-        why = w;
-      t[k] = p.dut.now - before;
-    }
-    return double(t[1] - t[0]) / 32;
-  };
-  std::printf("# | instruction | cycles a VREG | latency |\n# |---|---|---|\n");
-  auto line = [&](const std::string &name, double cycles, uint64_t lat) {
-    std::printf("# | %s | %.1f | %llu |\n", name.c_str(), cycles, (unsigned long long)lat);
-  };
-  static const char *const alu_names[] = {"MOV", "IOTA_LANE", "IOTA_SUB", "SELM", "SEL"};
-  const uint64_t alu = latency(Ins(TPU_VOP_MOV).d(1).a(0));
-  double worst = 0;
-  for (uint32_t op : alu_ops()) {
-    const Ins i = Ins(op).d(1).a(0).b(0).c(0);
-    const uint64_t l = operands(op) ? latency(i) : alu;
-    const double t = throughput([&](unsigned k) { return Ins(op).d(1 + k % 16).a(0).b(0).c(0); });
-    worst = std::max(worst, t);
-    char name[16];
-    if (op >= TPU_VOP_MOV && op <= TPU_VOP_SEL)
-      std::snprintf(name, sizeof name, "%s", alu_names[op - TPU_VOP_MOV]);
-    else
-      std::snprintf(name, sizeof name, "ALU 0x%02x", op);
-    line(name, t, l);
-    if (l != alu)
-      why = "ALU latencies differ";
+  Stopwatch w(p);
+  Rows rows;
+  time_loops(w, rows);
+  time_memory(w, rows, TPU_VOP_LD);
+  time_memory(w, rows, TPU_VOP_ST);
+  double others = w.worst;
+  for (const auto &i : list) {
+    if (i.op < TPU_VOP_CONST || !w.exists(i.op))
+      continue;
+    const unsigned vregs = i.op == TPU_VOP_TRANSPOSE && p.config.lanes > 8 ? 2 : 1;
+    w.worst = others;
+    const double cycles = w.throughput([&](unsigned v) { return Stopwatch::instruction(i.op, v); }, vregs);
+    others = i.op == TPU_VOP_RAND ? others : w.worst;
+    rows.add(i.name, cycles, std::to_string(w.latency(i.op)));
   }
-  for (uint32_t op = TPU_VOP_RL_FSUM; op <= TPU_VOP_RS_IARGMAX; ++op) {
-    static const char *const kinds[] = {"FSUM", "FMIN", "FMAX", "FARGMAX", "ISUM", "IMIN", "IMAX", "IARGMAX"};
-    const double t = throughput([&](unsigned k) { return Ins(op).d(1 + k % 16).a(0); });
-    worst = std::max(worst, t);
-    line(std::string(op < TPU_VOP_RS_FSUM ? "RL_" : "RS_") + kinds[op % 8], t, latency(Ins(op).d(1).a(0)));
-  }
-  for (unsigned acc = 0; acc < 2; ++acc) {
-    for (unsigned dtype = 0; dtype < (acc ? 1u : 4u); ++dtype) {
-      for (unsigned col = 0; col < 2; ++col) {
-        static const char *const types[] = {"W32", "BF16", "INT8", "UINT8"};
-        const std::string what =
-            std::string(acc ? "ACC " : "VMEM ") + types[dtype] + (col ? " column" : " row");
-        const unsigned areg = acc ? 3 : 2;
-        auto access = [&](uint32_t op, unsigned v) {
-          return Ins(op).d(v).a(v).areg(areg).acc(acc).dtype(dtype).col(col);
-        };
-        // The load's request and the CONST's first cycle have the same distance from the start. The
-        // reduction between gives the store, which begins after the last request, time.
-        std::string w;
-        const Ins sum = Ins(TPU_VOP_RL_ISUM).d(1).a(0), st1 = Ins(TPU_VOP_ST).a(1).areg(1);
-        const uint64_t c = first_store(p, {zero, sum, st1}, w);
-        const uint64_t l = first_store(p, {access(TPU_VOP_LD, 0), sum, st1}, w) - c + alu;
-        if (why.empty())
-          why = w;
-        double t = throughput([&](unsigned k) { return access(TPU_VOP_LD, 1 + k % 16); });
-        worst = std::max(worst, t);
-        line("LD " + what, t, l);
-        t = throughput([&](unsigned) { return access(TPU_VOP_ST, 0); });
-        worst = std::max(worst, t);
-        std::printf("# | ST %s | %.1f | - |\n", what.c_str(), t);
-      }
-    }
-  }
-  load(p, {});
-  std::string w;
-  const uint64_t before = p.dut.now;
-  w = p.run(Command());
-  std::printf("# | empty program, start to done | %llu | |\n", (unsigned long long)(p.dut.now - before));
-  std::printf("# | CONST and ST, start to first write request | %llu | |\n", (unsigned long long)base);
-  if (why.empty())
-    why = w;
-  if (why.empty() && worst > 8.0)
-    why = "an instruction takes more than 8 cycles";
-  return why;
+  rows.add("empty program, start to done", double(w.cycles({}, Command())), "-");
+  rows.add("CONST and ST, start to first write request", double(w.base()), "-");
+  if (w.why.empty() && others > 8.0)
+    return "an instruction other than RAND takes more than 8 cycles";
+  return w.why;
 }
 
 std::string test_speed(const Options &o) {

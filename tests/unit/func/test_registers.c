@@ -149,7 +149,8 @@ static void test_identity(void) {
   uint32_t features = c->mxu_int8 << TPU_REG_FEATURES_MXU_INT8_SHIFT |
                       c->mxu_bf16 << TPU_REG_FEATURES_MXU_BF16_SHIFT |
                       c->vpu_present << TPU_REG_FEATURES_VPU_SHIFT |
-                      (uint32_t)(c->eup_lanes > 0) << TPU_REG_FEATURES_EUP_SHIFT;
+                      (uint32_t)(c->eup_lanes > 0) << TPU_REG_FEATURES_EUP_SHIFT |
+                      c->vpu_present << TPU_REG_FEATURES_XLU_SHIFT;
   check(host_read(&h, TPU_REG_FEATURES) == features, "FEATURES 0x%x are the configuration's",
         host_read(&h, TPU_REG_FEATURES));
   unsigned wrong = 0;

@@ -133,7 +133,8 @@ static void test_mistakes(void) {
                                                       "+0 as identity of sums",
                                                       "narrow stores truncate",
                                                       "masked sublanes checked",
-                                                      "offsets unsigned"};
+                                                      "offsets unsigned",
+                                                      "rotations go back"};
   for (enum vpu_ref_mistake mistake = VPU_REF_SUMS_IN_ORDER; mistake < VPU_REF_MISTAKES; mistake++) {
     struct check_random r = {11};
     unsigned caught = 0;
@@ -346,6 +347,10 @@ static void test_time(void) {
   TIME(8, "a transcendental operation", tpu_vasm_exp2(1, TPU_V(2)));
   TIME(16, "one of two trips", tpu_vasm_tanh(1, TPU_V(2)));
   TIME(9, "a transcendental operation on its own result", tpu_vasm_rcp(1, TPU_V(1)));
+  TIME(8, "rotations over lanes", tpu_vasm_move(TPU_VOP_ROT_LANE, 1, TPU_V(2), 3));
+  TIME(8, "rotations over sublanes", tpu_vasm_move(TPU_VOP_ROT_SUB, 1, TPU_V(2), 3));
+  TIME(16, "transpositions of a pair", tpu_vasm_transpose(2, TPU_V(4)));
+  TIME(40, "random bits", tpu_vasm_rand(1, 0, 1, -1, all));
   TIME(2, "an empty inner loop and the END of the outer one", tpu_vasm_loop(1, 2));
 #undef TIME
 }
@@ -385,6 +390,11 @@ static void test_text(void) {
        "rl_fargmax v1, v2 masked columns 3"},
       {tpu_vasm_selm(1, TPU_V(2), TPU_V(3), (struct tpu_vasm_mask){.rgrp = 2}), "selm v1, v2, v3 rows 2"},
       {tpu_vasm_iota_lane(1, (struct tpu_vasm_mask){.cgrp = 2}), "iota_lane v1 columns 2"},
+      {tpu_vasm_move(TPU_VOP_ROT_LANE, 1, TPU_V(2), 3), "rot_lane v1, v2, 3"},
+      {tpu_vasm_move_by_scalar(TPU_VOP_BC_SUB, 1, TPU_V(2), 3), "bc_sub v1, v2, s3"},
+      {tpu_vasm_transpose(4, TPU_V(2)), "transpose v4, v2"},
+      {tpu_vasm_rand(4, 0, 1, -1, (struct tpu_vasm_mask){.cgrp = 1}), "rand v4, s0, s1 columns 1"},
+      {tpu_vasm_rand(4, 0, 1, 2, (struct tpu_vasm_mask){0}), "rand v4, s0, s1, s2"},
       {0xff, ".quad 0x00000000000000ff"},
   };
   for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

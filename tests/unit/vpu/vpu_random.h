@@ -107,6 +107,25 @@ static inline struct tpu_vasm_memory vpu_random_memory(struct vpu_random *x, boo
                                   .cgrp = vpu_random_below(x, 8)};
 }
 
+static inline uint64_t vpu_random_cross(struct vpu_random *x, unsigned vd) {
+  struct tpu_vasm_mask position = {false, vpu_random_below(x, 4), vpu_random_below(x, 8)};
+  tpu_vasm_source a = vpu_random_source(x);
+  uint32_t pick = vpu_random_below(x, 8);
+  if (pick == 0)
+    return tpu_vasm_rand(vd, vpu_random_below(x, 8), vpu_random_below(x, 8), (int)vpu_random_below(x, 9) - 1,
+                         position);
+  if (pick <= 2) {
+    if (x->config->lanes == 16) { /* pairs */
+      vd &= ~1u;
+      a.number &= a.scalar ? 0xff : 0xfe;
+    }
+    return tpu_vasm_transpose(vd, a);
+  }
+  enum tpu_vop op = (enum tpu_vop)(TPU_VOP_ROT_LANE + vpu_random_below(x, 4));
+  return vpu_random_below(x, 3) == 0 ? tpu_vasm_move_by_scalar(op, vd, a, vpu_random_below(x, 8))
+                                     : tpu_vasm_move(op, vd, a, vpu_random_below(x, 32));
+}
+
 static inline uint64_t vpu_random_register_op(struct vpu_random *x, unsigned vd) {
   static const enum tpu_vop ops[] = {
       TPU_VOP_MOV,  TPU_VOP_SEL,  TPU_VOP_FADD, TPU_VOP_FSUB, TPU_VOP_FMUL, TPU_VOP_FMA,     TPU_VOP_FMIN,
@@ -117,7 +136,9 @@ static inline uint64_t vpu_random_register_op(struct vpu_random *x, unsigned vd)
   };
   struct tpu_vasm_mask mask = {vpu_random_below(x, 2), vpu_random_below(x, 4), vpu_random_below(x, 8)};
   tpu_vasm_source a = vpu_random_source(x), b = vpu_random_source(x), c = vpu_random_source(x);
-  switch (vpu_random_below(x, 10)) {
+  switch (vpu_random_below(x, 12)) {
+  case 10:
+    return vpu_random_cross(x, vd);
   case 0:
   case 1:
     return tpu_vasm_reduce((enum tpu_vop)(TPU_VOP_RL_FSUM + vpu_random_below(x, 16)), vd, a, mask);
@@ -149,8 +170,11 @@ static inline void vpu_random_set(struct vpu_random *x, unsigned vd) {
 
 /* Instructions that the contract calls illegal. */
 static inline uint64_t vpu_random_illegal(struct vpu_random *x) {
-  static const uint8_t unknown[] = {3, 7, 10, 22, 42, 58, 70, 84, 112, 116, 127, 134, 144, 200, 255};
-  switch (vpu_random_below(x, 5)) {
+  static const uint8_t unknown[] = {3, 7, 10, 22, 42, 58, 70, 84, 117, 127, 134, 143, 145, 200, 255};
+  switch (vpu_random_below(x, 6)) {
+  case 4: /* a key that is no scalar; an odd VREG of a pair */
+    return vpu_random_below(x, 2) ? TPU_VASM_FIELD(OP, TPU_VOP_RAND) | TPU_VASM_FIELD(BSEL, 1)
+                                  : tpu_vasm_transpose(1, TPU_V(2));
   case 0:
     return TPU_VASM_FIELD(OP, TPU_VOP_LOOP) | TPU_VASM_FIELD(AREG, 3);
   case 1:

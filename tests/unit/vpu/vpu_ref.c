@@ -308,6 +308,93 @@ static void reduction(struct vpu_ref *r, uint64_t i) {
   r->pc++;
 }
 
+/* ---- across lanes ------------------------------------------------------------------------------------- */
+
+/* How many VREGs a transposition takes: 0 if the operation is none. */
+static uint32_t tile_registers(const struct vpu_ref *r, uint64_t i) {
+  return INSTRUCTION_FIELD(OP) != TPU_VOP_TRANSPOSE ? 0 : r->config->lanes == 16 ? 2 : 1;
+}
+
+/* Which element of the source becomes (s, l); rows count through the VREGs of a tile. */
+static void moved_from(const struct vpu_ref *r, uint64_t i, uint32_t *s, uint32_t *l) {
+  uint32_t lanes = r->config->lanes, row = *s, lane = *l;
+  uint32_t n = INSTRUCTION_FIELD(BSEL) ? r->scalar[INSTRUCTION_FIELD(VB) & 7] : INSTRUCTION_FIELD(VB);
+  if (r->mistake == VPU_REF_ROTATES_BACK)
+    n = 0 - n;
+  switch (INSTRUCTION_FIELD(OP)) {
+  case TPU_VOP_ROT_LANE:
+    *l = (lane + lanes - n % lanes) % lanes;
+    break;
+  case TPU_VOP_ROT_SUB:
+    *s = (row + 8 - n % 8) % 8;
+    break;
+  case TPU_VOP_BC_LANE:
+    *l = n % lanes;
+    break;
+  case TPU_VOP_BC_SUB:
+    *s = n % 8;
+    break;
+  default:
+    *s = row / lanes * lanes + lane;
+    *l = row % lanes;
+    break;
+  }
+}
+
+static void across(struct vpu_ref *r, uint64_t i) {
+  uint32_t registers = tile_registers(r, i), result[16][16];
+  uint32_t vd = INSTRUCTION_FIELD(VD), va = INSTRUCTION_FIELD(VA);
+  if (registers == 2 && (vd % 2 != 0 || (va % 2 != 0 && !INSTRUCTION_FIELD(ASEL)))) {
+    error(r, TPU_ERROR_VPU_ILLEGAL, r->pc, (uint32_t)i);
+    return;
+  }
+  uint32_t rows = registers == 2 ? 16 : 8;
+  for (uint32_t row = 0; row < rows; row++)
+    for (uint32_t lane = 0; lane < r->config->lanes; lane++) {
+      uint32_t s = row, l = lane;
+      moved_from(r, i, &s, &l);
+      result[row][lane] = INSTRUCTION_FIELD(ASEL) ? r->scalar[va & 7] : r->v[va + s / 8][s % 8][l];
+    }
+  for (uint32_t row = 0; row < rows; row++)
+    for (uint32_t lane = 0; lane < r->config->lanes; lane++)
+      r->v[vd + row / 8][row % 8][lane] = result[row][lane];
+  r->pc++;
+}
+
+/* Threefry-2x32-20 at one position. */
+static uint32_t threefry(const uint32_t key[3], uint32_t x0, uint32_t x1) {
+  static const uint32_t rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+  x0 += key[0];
+  x1 += key[1];
+  for (uint32_t round = 1; round <= 20; round++) {
+    uint32_t n = rotations[(round - 1) % 8];
+    x0 += x1;
+    x1 = x1 << n | x1 >> (32 - n);
+    x1 ^= x0;
+    if (round % 4 == 0) {
+      x0 += key[round / 4 % 3];
+      x1 += key[(round / 4 + 1) % 3] + round / 4;
+    }
+  }
+  return x0 ^ x1;
+}
+
+static void random_bits(struct vpu_ref *r, uint64_t i) {
+  if (!INSTRUCTION_FIELD(ASEL) || !INSTRUCTION_FIELD(BSEL)) {
+    error(r, TPU_ERROR_VPU_ILLEGAL, r->pc, (uint32_t)i);
+    return;
+  }
+  uint32_t key[3] = {r->scalar[INSTRUCTION_FIELD(VA) & 7], r->scalar[INSTRUCTION_FIELD(VB) & 7], 0};
+  uint32_t c = INSTRUCTION_FIELD(VC), with = INSTRUCTION_FIELD(CSEL);
+  key[2] = key[0] ^ key[1] ^ 0x1bd11bda;
+  for (uint32_t s = 0; s < 8; s++)
+    for (uint32_t l = 0; l < r->config->lanes; l++)
+      r->v[INSTRUCTION_FIELD(VD)][s][l] =
+          threefry(key, row_number(r, i, s) + (with ? r->scalar[c % 8] : 0),
+                   column_number(r, i, l) + (with ? r->scalar[(c + 1) % 8] : 0));
+  r->pc++;
+}
+
 /* ---- element by element ------------------------------------------------------------------------------- */
 
 static uint32_t truth(bool condition) {
@@ -505,6 +592,10 @@ static void step(struct vpu_ref *r) {
     load_or_store(r, i);
   else if (op >= TPU_VOP_RL_FSUM && op <= TPU_VOP_RS_IARGMAX)
     reduction(r, i);
+  else if (op >= TPU_VOP_ROT_LANE && op <= TPU_VOP_TRANSPOSE)
+    across(r, i);
+  else if (op == TPU_VOP_RAND)
+    random_bits(r, i);
   else
     elementwise(r, i);
   r->instructions += r->code == 0;

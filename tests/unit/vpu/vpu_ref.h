@@ -23,6 +23,7 @@ enum vpu_ref_mistake {
   VPU_REF_TRUNCATES,       /* narrow stores round toward zero */
   VPU_REF_CHECKS_MASKED,   /* sublanes without a valid lane are checked too */
   VPU_REF_UNSIGNED_OFFSET, /* offsets are not sign-extended */
+  VPU_REF_ROTATES_BACK,    /* rotations go to lower indices */
   VPU_REF_MISTAKES
 };
 

@@ -85,7 +85,8 @@ module tpu_vpu_red
   logic             xlu_q;                    // operation in the operators
   logic [3:0]       op_q;
   logic             go, ready, first, in_flight, wr_fire;
-  logic             is_rand, is_tile, room, tile_room, rand_ready;
+  logic             is_rand, is_tile, room, tile_room, rand_ready, xlu_busy;
+  logic [4:0]       out_count_q;                // rows in the queue of results
   red_t             ins0;
 
   assign busy_o   = (todo_q != '0) | (rows_q != '0) | in_flight;
@@ -328,7 +329,7 @@ module tpu_vpu_red
   // -----------------------------------------------------------------------------------------------
   // Moves and random bits.
 
-  logic xlu_busy, xlu_push;
+  logic xlu_push;
   row_t xlu_row;
 
   tpu_vpu_xlu u_xlu (
@@ -347,7 +348,6 @@ module tpu_vpu_red
   row_t       out_q[Depth];
   row_t       sub_out_q;
   logic [3:0] in_ptr_q, out_ptr_q;
-  logic [4:0] out_count_q;
   slot_t      wr_slot_q;
   sub_t       wr_sub_q;
   logic       wr_half_q, wr_end;

@@ -102,6 +102,7 @@ struct pl_view {
   int32_t stride[PL_MAX_RANK];
   struct pl_dot_record *dot;       /* staged form of the last dot into it */
   struct pl_vector_record *vector; /* likewise of the last vector operation */
+  uint32_t form;                   /* what vector functions know it by (vfn_launch.c); 0: not looked at */
 };
 
 enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED, PL_VIEW_PREFETCH };
@@ -502,6 +503,11 @@ bool pl_queue_copy(struct pl_context *c, struct pl_view *src, struct pl_view *ds
 /* ---- vector.c ---- */
 /* pl_fill() of a view, in a body or not. */
 void pl_fill_view(struct pl_context *c, struct pl_view *view, uint32_t value);
+
+/* Instructions of the program memory for whole-ref operations, from 0 on; vector functions have the rest. */
+static inline uint32_t pl_program_room(const struct pl_context *c) {
+  return c->params.value[TPU_PARAM_VPU_PROGRAM] / 8 * 3;
+}
 
 /* ---- key.c ---- */
 bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);

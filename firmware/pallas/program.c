@@ -238,7 +238,7 @@ bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct 
     pl_emit_reduce(p, s);
   else
     emit_elementwise(p, s);
-  const uint32_t room = c->params.value[TPU_PARAM_VPU_PROGRAM];
+  const uint32_t room = pl_program_room(c);
   if (p->count > PL_MAX_INSTRUCTIONS || p->count > room) {
     pl_fail(PL_ERROR_UNSUPPORTED, "a vector program of %u instructions; there is room for %u",
             (unsigned)p->count, (unsigned)(room < PL_MAX_INSTRUCTIONS ? room : PL_MAX_INSTRUCTIONS));

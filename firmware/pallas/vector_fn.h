@@ -49,13 +49,13 @@ typedef struct pl_vector_fn {
   const char *name;
   void (*body)(void);
   uint8_t refs, scalars;
-  uint8_t code; /* for bodies that several functions share */
-  uint8_t kind; /* the runtime's own: 0 */
+  uint8_t zero[2];
+  const struct vfn_record *last; /* of the last launch, for the next one */
 } pl_vector_fn;
 
 #define PL_VECTOR_FN(name_, refs_, scalars_)                                                                 \
   static void name_##_record(void);                                                                          \
-  static const pl_vector_fn name_[1] = {                                                                     \
+  static pl_vector_fn name_[1] = {                                                                           \
       {.name = #name_, .body = name_##_record, .refs = (refs_), .scalars = (scalars_)}};                     \
   static void name_##_record(void)
 
@@ -99,7 +99,7 @@ pl_scalar pl_scalar_at(pl_ref ref, const int32_t *index, unsigned n);
  * not the function's, shapes that do not fit, a ref that is stored to and read only, and what recording
  * finds.
  */
-void pl_vrun(const pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
+void pl_vrun(pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
 
 /* ---- for bodies of vector functions ---- */
 

@@ -146,4 +146,34 @@ const struct vfn_program *vfn_find(struct pl_context *c, const struct vfn_key *k
 /* Another one: the programs there were are gone. */
 extern uint32_t vfn_generation;
 
+/* ---- launches ---- */
+
+/* One command of a function over refs of certain forms: all of its words but addresses and scalars. */
+struct vfn_record {
+  uint32_t hash;          /* of fn and form */
+  const pl_vector_fn *fn; /* NULL: empty */
+  uint32_t form[PL_MAX_VECTOR_REFS];
+  uint32_t span[PL_MAX_VECTOR_REFS]; /* bytes or rows of ACC from the first element to behind the last one */
+  uint32_t generation;               /* of the programs */
+  uint32_t constant[VFN_CONSTANTS];
+  uint32_t entry, loop[2], edge, rows, columns;
+  uint32_t offset[VFN_ADDRESSES]; /* by address register */
+  int32_t pitch[VFN_ADDRESSES], stride[VFN_ADDRESSES][3];
+  uint8_t ref[VFN_ADDRESSES];
+  uint8_t align[PL_MAX_VECTOR_REFS]; /* bits that are 0 in a view's offset */
+  uint8_t loads, stores, addresses, constants;
+  uint8_t result; /* the only stored ref; VFN_SEVERAL */
+};
+enum { VFN_SEVERAL = 0xff };
+
+/* Queues the command over views that fit. */
+void vfn_queue(struct pl_context *c, const struct vfn_record *r, struct pl_view *const *views,
+               const pl_scalar *scalars);
+/* A launch of which not everything is known: checks all, and keeps a record if there can be one. */
+void vfn_launch(struct pl_context *c, pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
+/* Room for the record of a launch over views of these forms. */
+struct vfn_record *vfn_record_for(const pl_vector_fn *fn, struct pl_view *const *views);
+/* Launches with a record of these views' forms; false if there is none. */
+bool vfn_again(struct pl_context *c, pl_vector_fn *fn, struct pl_view *const *views, pl_scalars scalars);
+
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The vector programs in the program memory: each is recorded and loaded when a launch first needs it, and
- * found again by its key. When the memory or the table is full all of them go, once no command runs one.
+ * The programs of vector functions in the program memory, behind those of whole-ref operations: each is
+ * recorded and loaded when a launch first needs it, and found again by its key. When the memory or the table
+ * is full all of them go, once no command runs one.
  */
 #include "vfn.h"
 
-enum { VFN_MAX_PROGRAMS = 32 };
+enum { VFN_MAX_PROGRAMS = 20 };
 
 static struct vfn_program programs[VFN_MAX_PROGRAMS];
 static uint32_t loaded, words;
@@ -21,8 +22,8 @@ static bool matches(const struct vfn_program *p, const struct vfn_key *key) {
   return true;
 }
 
-static struct vfn_program *make(struct pl_context *c, const struct vfn_key *key) {
-  const uint32_t room = c->params.value[TPU_PARAM_VPU_PROGRAM];
+static const struct vfn_program *make(struct pl_context *c, const struct vfn_key *key) {
+  const uint32_t first = pl_program_room(c), room = c->params.value[TPU_PARAM_VPU_PROGRAM] - first;
   unsigned at;
 
   if (loaded == VFN_MAX_PROGRAMS) {
@@ -51,7 +52,7 @@ static struct vfn_program *make(struct pl_context *c, const struct vfn_key *key)
     loaded = words = 0;
     vfn_generation++;
   }
-  p->entry = (uint16_t)words;
+  p->entry = (uint16_t)(first + words);
   (void)vfn_emit(c, p, true, &at);
   words += p->words;
   loaded++;
@@ -62,5 +63,7 @@ const struct vfn_program *vfn_find(struct pl_context *c, const struct vfn_key *k
   for (uint32_t i = 0; i < loaded; i++)
     if (matches(&programs[i], key))
       return &programs[i];
-  return make(c, key);
+  const struct vfn_program *made = make(c, key);
+  vfn_recording.key = NULL; /* the caller's, and it ends */
+  return made;
 }

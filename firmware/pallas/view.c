@@ -95,6 +95,7 @@ static struct pl_view *derive(struct pl_context *c, const struct pl_view *view) 
   part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
   part->dot = &pl_no_dot;
   part->vector = NULL;
+  part->form = 0;
   part->generation = ++c->view_generation;
   part->step = c->step;
   part->scope = c->scope;

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launches of vector functions that are looked at: refs are checked and brought to the form that the vector
+ * unit takes, which is planes of aligned rows that share no memory; the program is found, and the command
+ * over these refs becomes a record (vfn_launch.c).
+ */
+#include "vfn.h"
+#include "vector.h"
+
+enum { VFN_FORMS = 24 };
+
+/* Forms that views have, by their numbers, which are never given again. */
+static struct form {
+  uint32_t number;
+  int32_t rows, columns, pitch;
+  uint32_t tile; /* rows of ACC from column tile to column tile */
+  uint8_t dtype, acc, read_only;
+} forms[VFN_FORMS];
+static uint32_t last_form;
+
+struct launch {
+  pl_vector_fn *fn;
+  struct vfn_key key;
+  const struct vfn_program *program;
+  struct pl_view *view[PL_MAX_VECTOR_REFS];  /* as given */
+  struct pl_view *taken[PL_MAX_VECTOR_REFS]; /* it, or a temporary for it */
+  struct pl_plane plane[PL_MAX_VECTOR_REFS];
+  uint32_t temporary; /* bit i: ref i needs one */
+  int32_t rows, columns;
+};
+
+static uint32_t form_of(const struct pl_view *v, const struct pl_plane *x) {
+  const struct form wanted = {.rows = x->rows,
+                              .columns = x->columns,
+                              .pitch = x->rows > 1 ? x->pitch : 0,
+                              .tile = v->space == PL_ACC ? v->pitch : 0,
+                              .dtype = v->dtype,
+                              .acc = v->space == PL_ACC,
+                              .read_only = v->flags & PL_VIEW_READ_ONLY};
+  for (unsigned i = 0; i < VFN_FORMS; i++) {
+    const struct form *f = &forms[i];
+    if (f->number != 0 && f->rows == wanted.rows && f->columns == wanted.columns &&
+        f->pitch == wanted.pitch && f->tile == wanted.tile && f->dtype == wanted.dtype &&
+        f->acc == wanted.acc && f->read_only == wanted.read_only)
+      return f->number;
+  }
+  struct form *f = &forms[last_form++ % VFN_FORMS];
+  *f = wanted;
+  return f->number = last_form;
+}
+
+/* The bytes (rows in ACC) from a view's first element to behind its last. */
+static uint32_t span_of(const struct pl_view *v) {
+  uint32_t bytes = v->space == PL_ACC ? 1 : pl_dtype_bytes(v->dtype);
+  for (unsigned d = 0; d < v->rank; d++)
+    bytes += (uint32_t)(v->shape[d] - 1) * (uint32_t)v->stride[d];
+  if (v->space == PL_ACC && v->rank > 0)
+    bytes += (uint32_t)(v->shape[v->rank - 1] - 1) / pl_context.dim * v->pitch;
+  return bytes;
+}
+
+static bool is_empty(const struct pl_view *v) {
+  for (unsigned d = 0; d < v->rank; d++)
+    if (v->shape[d] == 0)
+      return true;
+  return false;
+}
+
+static bool check_counts(const struct pl_context *c, const pl_vector_fn *fn, uint32_t refs,
+                         uint32_t scalars) {
+  if (!c->params.value[TPU_PARAM_VPU_PRESENT]) {
+    pl_fail(PL_ERROR_UNSUPPORTED, "vector function %s: this configuration has no vector unit", fn->name);
+    return false;
+  }
+  if (fn->refs == refs && fn->scalars == scalars && refs > 0 && refs <= PL_MAX_VECTOR_REFS &&
+      scalars <= PL_MAX_VECTOR_SCALARS)
+    return true;
+  pl_fail(PL_ERROR_ARGUMENT,
+          "vector function %s: launched with %u refs and %u scalars, it has %u and %u; at most %d and %d",
+          fn->name, (unsigned)refs, (unsigned)scalars, fn->refs, fn->scalars, PL_MAX_VECTOR_REFS,
+          PL_MAX_VECTOR_SCALARS);
+  return false;
+}
+
+static bool check_ref(struct pl_context *c, struct launch *l, unsigned i, pl_ref ref) {
+  struct pl_view *const v = pl_use(c, ref);
+  char name[24];
+
+  if (v == NULL)
+    return false;
+  l->view[i] = l->taken[i] = v;
+  if (v->space != PL_VMEM && v->space != PL_ACC) {
+    pl_fail(PL_ERROR_REF, "vector function %s: %s is in %s; the vector unit reaches VMEM and ACC, use a copy",
+            l->fn->name, pl_view_name(v, name), pl_space_name(v->space));
+    return false;
+  }
+  const bool plane = pl_plane_of(v, &l->plane[i]);
+  if (is_empty(v) || (!plane && v->space == PL_ACC)) {
+    pl_fail(PL_ERROR_SHAPE, "vector function %s: the rows of %s are not evenly spaced, or it is empty",
+            l->fn->name, pl_view_name(v, name));
+    return false;
+  }
+  if (!plane || !pl_rows_aligned(v, c->lanes * pl_dtype_bytes(v->dtype)))
+    l->temporary |= 1u << i;
+  else if (v->form == 0)
+    v->form = form_of(v, &l->plane[i]);
+  return true;
+}
+
+/* The shape, how each ref goes into it, and the program. */
+static bool find_program(struct pl_context *c, struct launch *l) {
+  char text[64], name[24];
+
+  l->rows = l->columns = 0;
+  for (unsigned i = 0; i < l->fn->refs; i++) {
+    const struct pl_plane *x = &l->plane[i];
+    l->rows = x->rows > l->rows ? x->rows : l->rows;
+    l->columns = x->columns > l->columns ? x->columns : l->columns;
+  }
+  for (unsigned i = 0; i < l->fn->refs; i++) {
+    const struct pl_view *v = l->taken[i];
+    const struct pl_plane *x = &l->plane[i];
+    if ((x->rows != l->rows && x->rows != 1) || (x->columns != l->columns && x->columns != 1)) {
+      pl_shape_text(v->shape, v->rank, text);
+      pl_fail(PL_ERROR_SHAPE,
+              "vector function %s: PL_REF(%u), %s, is %s; refs have %d rows of %d columns, or 1 of either",
+              l->fn->name, i, pl_view_name(v, name), text, (int)l->rows, (int)l->columns);
+      return false;
+    }
+    struct vfn_side *side = &l->key.side[i];
+    side->dtype = v->dtype;
+    side->acc = v->space == PL_ACC;
+    side->extent = (x->rows == 1 ? VFN_ONE_ROW : 0) | (x->columns == 1 ? VFN_ONE_COLUMN : 0);
+    side->pitch =
+        !side->acc && x->rows > 1 && x->pitch > 0 && x->pitch <= VFN_PITCH_MOST ? (uint32_t)x->pitch : 0;
+  }
+  const uint32_t rows = ((uint32_t)l->rows + 7) / 8,
+                 columns = ((uint32_t)l->columns + c->lanes - 1) / c->lanes;
+  const uint32_t along_rows = rows < 2                     ? 1
+                              : rows < 16 && rows % 4 != 0 ? 2
+                                                           : 3,
+                 along_columns = columns < 2                        ? 1
+                                 : columns < 16 && columns % 4 != 0 ? 2
+                                                                    : 3;
+  l->key.shape = (l->rows == 1 ? VFN_SHAPE_ONE_ROW : 0) | (l->columns == 1 ? VFN_SHAPE_ONE_COLUMN : 0) |
+                 (l->rows % 8 != 0 ? VFN_SHAPE_RAGGED_ROWS : 0) |
+                 ((uint32_t)l->columns % c->lanes != 0 ? VFN_SHAPE_RAGGED_COLUMNS : 0) |
+                 along_rows << VFN_SHAPE_ROWS_SHIFT | along_columns << VFN_SHAPE_COLUMNS_SHIFT;
+  l->program = vfn_find(c, &l->key);
+  return l->program != NULL;
+}
+
+/* Stored refs: not read only, and no memory in common with another one but element by element. */
+static bool check_stores(struct pl_context *c, struct launch *l) {
+  char name[24];
+  const uint32_t before = l->temporary;
+
+  for (unsigned i = 0; i < l->fn->refs; i++) {
+    const struct pl_view *o = l->taken[i];
+    if (!(l->program->stores >> i & 1))
+      continue;
+    if (l->view[i]->flags & PL_VIEW_READ_ONLY) {
+      pl_fail(PL_ERROR_REF, "vector function %s: %s would be written", l->fn->name, pl_view_name(o, name));
+      return false;
+    }
+    for (unsigned k = 0; k < l->fn->refs; k++) {
+      const struct pl_view *v = l->taken[k];
+      if (k == i || v->buffer != o->buffer ||
+          (v->offset == o->offset && v->form == o->form && v->form != 0) ||
+          v->offset >= o->offset + span_of(o) || o->offset >= v->offset + span_of(v))
+        continue;
+      if (v->space == PL_ACC || (l->program->stores >> k & 1)) {
+        pl_fail(PL_ERROR_UNSUPPORTED,
+                "vector function %s: PL_REF(%u) and PL_REF(%u) share a part of %s; copy one first",
+                l->fn->name, i, k, pl_view_name(v, name));
+        return false;
+      }
+      l->temporary |= 1u << k;
+    }
+  }
+  (void)c;
+  return l->temporary == before;
+}
+
+static void describe(const struct pl_context *c, const struct launch *l, struct vfn_record *r) {
+  const struct vfn_program *p = l->program;
+  const bool along_rows = p->mode != VFN_ROWS; /* groups */
+  const bool rows_inner = p->mode == VFN_ELEMENTS || p->mode == VFN_ROWS;
+  const int32_t lanes = (int32_t)c->lanes;
+  const int32_t row_step = along_rows ? p->groups : 1, column_step = along_rows ? 1 : p->groups;
+  const int32_t rows = ((l->rows + 7) / 8 + row_step - 1) / row_step,
+                columns = ((l->columns + lanes - 1) / lanes + column_step - 1) / column_step;
+  const int32_t inner = (rows_inner ? rows : columns) - p->peeled;
+
+  r->fn = l->fn;
+  r->generation = vfn_generation;
+  r->loads = p->loads;
+  r->stores = p->stores;
+  r->addresses = p->addresses;
+  r->constants = p->constants;
+  r->result = VFN_SEVERAL;
+  if ((p->stores & (p->stores - 1)) == 0)
+    for (r->result = 0; !(p->stores >> r->result & 1);)
+      r->result++;
+  for (unsigned i = 0; i < p->constants; i++)
+    r->constant[i] = p->constant[i];
+  r->entry = p->entry;
+  r->loop[0] = (uint32_t)(rows_inner ? columns : rows);
+  r->loop[1] = (uint32_t)inner;
+  r->edge = (rows_inner ? 1u << TPU_VPU_EDGE_ROW_LEVEL_SHIFT : 1u << TPU_VPU_EDGE_COL_LEVEL_SHIFT) |
+            (uint32_t)row_step << TPU_VPU_EDGE_ROW_STEP_SHIFT |
+            (uint32_t)column_step << TPU_VPU_EDGE_COL_STEP_SHIFT;
+  r->rows = (uint32_t)l->rows;
+  r->columns = (uint32_t)l->columns;
+  for (unsigned i = 0; i < l->fn->refs; i++) {
+    const struct pl_view *v = l->taken[i];
+    const struct vfn_side *side = &p->key.side[i];
+    r->form[i] = v->form;
+    r->span[i] = span_of(v);
+    r->align[i] = (uint8_t)(side->acc ? 0 : c->lanes * pl_dtype_bytes((pl_dtype)side->dtype) - 1);
+    if (!((p->loads | p->stores) >> i & 1))
+      continue;
+    const bool one_row = side->extent & VFN_ONE_ROW, one_column = side->extent & VFN_ONE_COLUMN;
+    const int32_t pitch = one_row ? 0 : l->plane[i].pitch;
+    const int32_t tile =
+        side->acc ? (int32_t)v->pitch : lanes * (int32_t)pl_dtype_bytes((pl_dtype)side->dtype);
+    const int32_t down = 8 * pitch * row_step, across = one_column ? 0 : tile * column_step;
+    const int32_t back = inner * (rows_inner ? down : across); /* what an inner loop adds */
+    const bool apart = p->apart >> i & 1;
+    /* Instructions count from the middle one of the groups. */
+    const int32_t first = along_rows && !apart && !side->acc ? p->groups / 2 * 8 * pitch : 0;
+    for (int32_t g = 0; g < (apart ? p->groups : 1); g++) {
+      const unsigned k = p->areg[i] + (unsigned)g;
+      r->ref[k] = (uint8_t)i;
+      r->offset[k] = (uint32_t)(first + g * (along_rows ? 8 * pitch : tile));
+      r->pitch[k] = pitch;
+      r->stride[k][0] = (rows_inner ? across : down) - back;
+      r->stride[k][1] = rows_inner ? down : across;
+      r->stride[k][2] = -back;
+    }
+  }
+}
+
+static void queue_launch(struct pl_context *c, struct launch *l, const pl_scalar *scalars) {
+  struct vfn_record local, *r = &local;
+
+  if (l->temporary == 0)
+    r = vfn_record_for(l->fn, l->taken);
+  c->queue[TPU_QUEUE_VPU].owner = NULL;
+  describe(c, l, r);
+  vfn_queue(c, r, l->taken, scalars);
+  if (r == &local)
+    c->queue[TPU_QUEUE_VPU].owner = NULL;
+  else
+    l->fn->last = r;
+}
+
+/* Makes the temporaries that are wanted, and not those that there are. */
+static bool make_temporaries(struct pl_context *c, struct launch *l, struct pl_temporary *temporary) {
+  for (unsigned i = 0; i < l->fn->refs; i++)
+    if ((l->temporary >> i & 1) && l->taken[i] == l->view[i]) {
+      l->taken[i] = pl_temporary_make(c, &temporary[i], l->view[i], l->fn->name);
+      if (l->taken[i] == NULL)
+        return false;
+      (void)pl_plane_of(l->taken[i], &l->plane[i]);
+    }
+  return true;
+}
+
+static PL_COLD void launch_temporaries(struct pl_context *c, struct launch *l, const pl_scalar *scalars) {
+  struct pl_temporary temporary[PL_MAX_VECTOR_REFS];
+
+  do
+    if (!make_temporaries(c, l, temporary) || !find_program(c, l))
+      return;
+  while (!check_stores(c, l) && c->status == PL_OK);
+  for (unsigned i = 0; i < l->fn->refs && c->status == PL_OK; i++)
+    if (l->taken[i] != l->view[i] && (l->program->loads >> i & 1))
+      (void)pl_queue_copy(c, l->view[i], l->taken[i]);
+  if (c->status == PL_OK)
+    queue_launch(c, l, scalars);
+  for (unsigned i = 0; i < l->fn->refs && c->status == PL_OK; i++)
+    if (l->taken[i] != l->view[i] && (l->program->stores >> i & 1))
+      (void)pl_queue_copy(c, l->taken[i], l->view[i]);
+}
+
+void vfn_launch(struct pl_context *c, pl_vector_fn *fn, pl_refs refs, pl_scalars scalars) {
+  struct launch l = {.fn = fn, .key.fn = fn};
+  const uint32_t before = c->body_used[PL_VMEM];
+
+  if (c->status != PL_OK || !check_counts(c, fn, refs.count, scalars.count))
+    return;
+  for (unsigned i = 0; i < fn->refs; i++)
+    if (!check_ref(c, &l, i, refs.ref[i]))
+      return;
+  for (unsigned i = 0; i < fn->scalars; i++)
+    if (scalars.scalar[i].ref.view != NULL && pl_use(c, scalars.scalar[i].ref) == NULL)
+      return;
+  if (l.temporary == 0 && vfn_again(c, fn, l.view, scalars))
+    return;
+  if (l.temporary == 0 && find_program(c, &l) && check_stores(c, &l))
+    queue_launch(c, &l, scalars.scalar);
+  if (l.temporary != 0 && c->status == PL_OK)
+    launch_temporaries(c, &l, scalars.scalar);
+  c->body_used[PL_VMEM] = before; /* what comes next in temporaries is ordered behind this */
+}
+
+pl_scalar pl_scalar_at(pl_ref ref, const int32_t *index, unsigned n) {
+  const pl_scalar none = {.ref = PL_NO_REF};
+  const struct pl_view *v = pl_use(pl_self(), ref);
+  uint32_t offset = 0;
+
+  if (v == NULL)
+    return none;
+  if (v->space != PL_SMEM || pl_dtype_bytes((pl_dtype)v->dtype) != 4 || n != v->rank) {
+    pl_fail(PL_ERROR_REF,
+            "PL_SCALAR_AT: %u indices into a ref of rank %u, %s in %s; f32 or int32 in SMEM is right", n,
+            v->rank, pl_dtype_name((pl_dtype)v->dtype), pl_space_name(v->space));
+    return none;
+  }
+  for (unsigned d = 0; d < n; d++) {
+    if (index[d] < 0 || index[d] >= v->shape[d]) {
+      pl_fail(PL_ERROR_REF, "PL_SCALAR_AT: index %d of dimension %u, which has %d", (int)index[d], d,
+              (int)v->shape[d]);
+      return none;
+    }
+    offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
+  }
+  return (pl_scalar){.value = offset, .ref = ref};
+}

@@ -218,7 +218,7 @@ module tpu_vpu
   logic [7:0][AddrBits-1:0]      ins_addr;
   logic [AddrBits-1:0]           ins_pitch;
   slot_t                         new_slot;
-  logic                          ld_new, alu_new, red_new, st_new;
+  logic                          ld_new, alu_new, red_new, eup_new, st_new;
 
   assign mem_new = ld_new | st_new;
 
@@ -239,25 +239,27 @@ module tpu_vpu
     .ins_detail0_o(ins_detail0), .ins_detail1_o(ins_detail1), .count_o(count)
   );
 
-  slot_t ld_slot, alu_slot, alu_rd_slot, alu_wr_slot, red_slot, red_wr_slot, st_slot, st_end_slot;
-  sub_t  ld_sub, alu_sub, alu_rd_sub, alu_wr_sub, red_sub, red_wr_sub, st_sub;
-  logic  ld_ok, alu_ok, red_ok, red_wr_ok, st_ok;
-  logic  ld_wr, alu_rd, alu_wr, red_rd, red_wr, st_rd, st_end;
+  slot_t ld_slot, alu_slot, alu_rd_slot, alu_wr_slot, red_slot, red_wr_slot, eup_slot, eup_wr_slot, st_slot, st_end_slot;
+  sub_t  ld_sub, alu_sub, alu_rd_sub, alu_wr_sub, red_sub, red_wr_sub, eup_sub, eup_wr_sub, st_sub;
+  logic  ld_ok, alu_ok, red_ok, red_wr_ok, eup_ok, eup_wr_ok, st_ok;
+  logic  ld_wr, alu_rd, alu_wr, red_rd, red_wr, eup_rd, eup_wr, st_rd, st_end;
   logic [Slots-1:0] st_busy, st_end_mask, ld_todo, ld_end;
 
   tpu_vpu_issue u_issue (
     .clk_i(clk), .rst_ni, .flush_i(flush), .ins_valid_i(ins_valid), .ins_ready_o(ins_ready),
     .ins_kind_i(ins_kind), .ins_i(ins), .ins_code_i(ins_code),
-    .ld_new_o(ld_new), .alu_new_o(alu_new), .red_new_o(red_new), .st_new_o(st_new),
+    .ld_new_o(ld_new), .alu_new_o(alu_new), .red_new_o(red_new), .eup_new_o(eup_new), .st_new_o(st_new),
     .new_slot_o(new_slot),
     .ld_slot_i(ld_slot), .ld_sub_i(ld_sub), .ld_ok_o(ld_ok),
     .alu_slot_i(alu_slot), .alu_sub_i(alu_sub), .alu_ok_o(alu_ok),
     .red_slot_i(red_slot), .red_sub_i(red_sub), .red_ok_o(red_ok),
+    .eup_slot_i(eup_slot), .eup_sub_i(eup_sub), .eup_ok_o(eup_ok),
     .st_slot_i(st_slot), .st_sub_i(st_sub), .st_ok_o(st_ok),
     .ld_wr_i(ld_wr),
     .alu_rd_i(alu_rd), .alu_rd_slot_i(alu_rd_slot), .alu_rd_sub_i(alu_rd_sub),
     .alu_wr_i(alu_wr), .alu_wr_slot_i(alu_wr_slot), .alu_wr_sub_i(alu_wr_sub),
     .red_rd_i(red_rd), .red_wr_ok_o(red_wr_ok), .red_wr_i(red_wr), .red_wr_slot_i(red_wr_slot), .red_wr_sub_i(red_wr_sub),
+    .eup_rd_i(eup_rd), .eup_wr_ok_o(eup_wr_ok), .eup_wr_i(eup_wr), .eup_wr_slot_i(eup_wr_slot), .eup_wr_sub_i(eup_wr_sub),
     .st_rd_i(st_rd), .st_end_i(st_end), .st_end_slot_i(st_end_slot),
     .st_busy_o(st_busy), .finish_o(finish)
   );
@@ -265,8 +267,8 @@ module tpu_vpu
   // -----------------------------------------------------------------------------------------------
   // Registers and pipes. Each pipe has a clock that stands still while it has nothing to do.
 
-  logic ld_busy, alu_busy, red_busy, st_busy_any;
-  logic clk_ld, clk_alu, clk_red, clk_st;
+  logic ld_busy, alu_busy, red_busy, eup_busy, st_busy_any;
+  logic clk_ld, clk_alu, clk_red, clk_eup, clk_st;
 
   tpu_clock_gate u_clock_ld (.clk_i, .en_i(~rst_ni | flush | ld_new | ld_busy), .clk_o(clk_ld));
   tpu_clock_gate u_clock_alu (
@@ -275,27 +277,33 @@ module tpu_vpu
   tpu_clock_gate u_clock_red (
     .clk_i, .en_i(~rst_ni | flush | red_new | red_busy), .clk_o(clk_red)
   );
+  tpu_clock_gate u_clock_eup (
+    .clk_i, .en_i(~rst_ni | flush | eup_new | eup_busy), .clk_o(clk_eup)
+  );
   tpu_clock_gate u_clock_st (.clk_i, .en_i(~rst_ni | flush | st_new | st_busy_any), .clk_o(clk_st));
 
-  logic  alu_a, alu_b, alu_c, red_a, red_a_gnt, st_a, st_a_gnt;
-  vreg_t alu_a_vreg, alu_b_vreg, alu_c_vreg, red_a_vreg, st_a_vreg;
+  logic  alu_a, alu_b, alu_c, red_a, red_a_gnt, eup_a, eup_a_gnt, st_a, st_a_gnt;
+  vreg_t alu_a_vreg, alu_b_vreg, alu_c_vreg, red_a_vreg, eup_a_vreg, st_a_vreg;
   sub_t  alu_b_sub;
-  row_t  alu_a_data, alu_b_data, alu_c_data, red_a_data, st_a_data;
-  logic  red_wr_valid, red_wr_gnt, ld_wr_valid, ld_wr_gnt;
-  vreg_t alu_wr_vreg, red_wr_vreg, ld_wr_vreg;
-  row_t  alu_wr_data, red_wr_data, ld_wr_data;
+  row_t  alu_a_data, alu_b_data, alu_c_data, red_a_data, eup_a_data, st_a_data;
+  logic  red_wr_valid, red_wr_gnt, eup_wr_valid, eup_wr_gnt, ld_wr_valid, ld_wr_gnt;
+  vreg_t alu_wr_vreg, red_wr_vreg, eup_wr_vreg, ld_wr_vreg;
+  row_t  alu_wr_data, red_wr_data, eup_wr_data, ld_wr_data;
 
   tpu_vpu_vreg u_vreg (
     .clk_i(clk),
     .alu_a_i(alu_a), .alu_a_vreg_i(alu_a_vreg), .alu_a_sub_i(alu_sub),
     .alu_b_i(alu_b), .alu_b_vreg_i(alu_b_vreg), .alu_b_sub_i(alu_b_sub),
     .alu_c_i(alu_c), .alu_c_vreg_i(alu_c_vreg), .alu_c_sub_i(alu_rd_sub),
+    .eup_i(eup_a), .eup_vreg_i(eup_a_vreg), .eup_sub_i(eup_sub), .eup_gnt_o(eup_a_gnt),
     .red_i(red_a), .red_vreg_i(red_a_vreg), .red_sub_i(red_sub), .red_gnt_o(red_a_gnt),
     .st_i(st_a), .st_vreg_i(st_a_vreg), .st_sub_i(st_sub), .st_gnt_o(st_a_gnt),
     .alu_a_data_o(alu_a_data), .alu_b_data_o(alu_b_data), .alu_c_data_o(alu_c_data),
-    .red_data_o(red_a_data), .st_data_o(st_a_data),
+    .eup_data_o(eup_a_data), .red_data_o(red_a_data), .st_data_o(st_a_data),
     .alu_wr_i(alu_wr), .alu_wr_vreg_i(alu_wr_vreg), .alu_wr_sub_i(alu_wr_sub),
     .alu_wr_data_i(alu_wr_data),
+    .eup_wr_i(eup_wr_valid), .eup_wr_vreg_i(eup_wr_vreg), .eup_wr_sub_i(eup_wr_sub),
+    .eup_wr_data_i(eup_wr_data), .eup_wr_gnt_o(eup_wr_gnt),
     .red_wr_i(red_wr_valid), .red_wr_vreg_i(red_wr_vreg), .red_wr_sub_i(red_wr_sub),
     .red_wr_data_i(red_wr_data), .red_wr_gnt_o(red_wr_gnt),
     .ld_wr_i(ld_wr_valid), .ld_wr_vreg_i(ld_wr_vreg), .ld_wr_sub_i(ld_sub),
@@ -321,6 +329,25 @@ module tpu_vpu
     .wr_valid_o(red_wr_valid), .wr_gnt_i(red_wr_gnt), .wr_vreg_o(red_wr_vreg),
     .wr_data_o(red_wr_data)
   );
+
+  if (EupLanes != 0) begin : gen_eup
+    tpu_vpu_eup u_eup (
+      .clk_i(clk_eup), .rst_ni, .flush_i(flush), .busy_o(eup_busy), .new_i(eup_new), .new_slot_i(new_slot), .ins_i(ins),
+      .slot_o(eup_slot), .sub_o(eup_sub), .ok_i(eup_ok), .rd_o(eup_rd), .wr_ok_i(eup_wr_ok),
+      .wr_o(eup_wr), .wr_slot_o(eup_wr_slot), .wr_sub_o(eup_wr_sub),
+      .a_o(eup_a), .a_vreg_o(eup_a_vreg), .a_gnt_i(eup_a_gnt), .a_data_i(eup_a_data),
+      .wr_valid_o(eup_wr_valid), .wr_gnt_i(eup_wr_gnt), .wr_vreg_o(eup_wr_vreg),
+      .wr_data_o(eup_wr_data)
+    );
+  end else begin : gen_no_eup
+    assign {eup_busy, eup_slot, eup_sub, eup_rd, eup_wr, eup_wr_slot, eup_wr_sub, eup_a, eup_a_vreg, eup_wr_valid,
+            eup_wr_vreg, eup_wr_data} = '0;
+    // Nothing takes them.
+    /* verilator lint_off UNUSEDSIGNAL */
+    logic unused;
+    assign unused = ^{clk_eup, eup_new, eup_ok, eup_wr_ok, eup_a_gnt, eup_a_data, eup_wr_gnt};
+    /* verilator lint_on UNUSEDSIGNAL */
+  end
 
   logic                q_valid, q_acc, q_hit;
   logic [Slots-1:0]    q_older;

@@ -37,18 +37,20 @@ package tpu_vpu_pkg;
   typedef logic [LaneBits:0] lanes_t;    // 0 .. Lanes
   typedef logic [4:0] vreg_t;
 
-  // Pipes and slots. A scoreboard word has 16 bits for writes and 16 for reads, 4 a pipe.
+  // Pipes and slots. A scoreboard word has 16 bits for writes and 16 for reads, 4 a pipe: loads only write
+  // registers and stores only read them, so they share a column.
   localparam int unsigned Slots = 4;
   typedef logic [1:0] slot_t;
-  typedef enum logic [1:0] {
-    PipeLd  = 2'd0,
-    PipeAlu = 2'd1,
-    PipeRed = 2'd2,
-    PipeSt  = 2'd3
+  typedef enum logic [2:0] {
+    PipeLd  = 3'd0,
+    PipeAlu = 3'd1,
+    PipeRed = 3'd2,
+    PipeEup = 3'd3,
+    PipeSt  = 3'd4
   } pipe_e;
 
   // What an instruction needs; from its operation alone.
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     KindHalt,
     KindLoop,
     KindEnd,
@@ -56,6 +58,7 @@ package tpu_vpu_pkg;
     KindSt,
     KindAlu,
     KindRed,
+    KindEup,
     KindIllegal
   } kind_e;
 
@@ -73,6 +76,7 @@ package tpu_vpu_pkg;
       [tpu_pkg::TPU_VOP_I2F : tpu_pkg::TPU_VOP_F2BF]: return KindAlu;
       [tpu_pkg::TPU_VOP_RL_FSUM : tpu_pkg::TPU_VOP_RS_IARGMAX]: return KindRed;
       [tpu_pkg::TPU_VOP_ROT_LANE : tpu_pkg::TPU_VOP_TRANSPOSE], tpu_pkg::TPU_VOP_RAND: return KindRed;
+      [tpu_pkg::TPU_VOP_EXP2 : tpu_pkg::TPU_VOP_SIGMOID]: return (EupLanes != 0) ? KindEup : KindIllegal;
       default: return KindIllegal;
     endcase
   endfunction

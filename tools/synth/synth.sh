@@ -52,7 +52,7 @@ synth() {
   local dir=build/synth/$name start=$SECONDS
   mkdir -p "$dir"
   rm -f "$dir"/netlist.* "$dir"/stat.json
-  local sources=(hw/regs/gen/tpu_pkg.sv "hw/config/gen/$config/tpu_config_pkg.sv") source
+  local sources=(hw/regs/gen/tpu_pkg.sv "hw/config/gen/$config/tpu_config_pkg.sv" hw/eup/gen/tpu_eup_pkg.sv) source
   for source; do
     case $source in
       all) mapfile -t -O ${#sources[@]} sources < <(ls hw/regs/gen/tpu_ctrl_regs_pkg.sv hw/regs/gen/tpu_ctrl_regs.sv; ls rtl/*/*_pkg.sv; ls rtl/*/*.sv | grep -v _pkg; ls rtl/tpu.sv) ;;

@@ -143,7 +143,6 @@ void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t
     later(&go.first, board->reduce_empty);
   later(&go.first, board->reduce_room[0]); /* two instructions of rows fit */
   wait_source(board, &go, source);
-  wait_destination(board, &go, vd, PIPE_REDUCE);
   in_order(&go);
   if (source != TPU_VPU_NO_VREG) {
     avoid_bank(board->bank_read, &go);
@@ -154,6 +153,8 @@ void tpu_vpu_time_reduce(struct tpu_vpu_scoreboard *board, uint32_t op, uint32_t
     done = (struct tpu_vpu_span){go.last + TIME_VPU_REDUCE_SUBLANES - LAST_SUBLANE,
                                  go.last + TIME_VPU_REDUCE_SUBLANES};
   done = after(done, (uint64_t)-1);
+  wait_destination(board, &done, vd, PIPE_REDUCE);
+  in_order(&done);
   avoid_bank(board->bank_write, &done);
   note_bank(board->bank_write, &board->bank_writes, done.first);
   done = after(done, 1);

@@ -346,7 +346,7 @@ private:
 
   void alu() {
     const auto &ops = alu_ops();
-    const uint32_t op = ops[r_.below(unsigned(ops.size()))];
+    const uint32_t op = r_.chance(25) ? TPU_VOP_EXP2 + r_.below(6) : ops[r_.below(unsigned(ops.size()))];
     Ins i(op);
     i.d(reg());
     operand_fields(i);

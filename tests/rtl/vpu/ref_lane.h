@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The operations of one lane, from docs/contract.md section 7, in host arithmetic with operands and
-// results flushed by hand (ref_fp.h).
+// results flushed by hand (ref_fp.h). Transcendental functions are those of the functional model (eup.h),
+// which tests/unit/eup compares with exact values.
 #pragma once
 #include <cmath>
 #include <cstdint>
 
+#include "eup.h"
 #include "ref_fp.h"
 #include "tpu_regs.h"
 
@@ -76,6 +78,24 @@ inline bool ref_alu(uint32_t op, uint32_t a, uint32_t b, uint32_t c, uint32_t &y
     break;
   case TPU_VOP_SEL:
     y = c != 0 ? a : b;
+    break;
+  case TPU_VOP_EXP2:
+    y = tpu_eup_step(TPU_EUP_STEP_EXP2, a);
+    break;
+  case TPU_VOP_LOG2:
+    y = tpu_eup_step(TPU_EUP_STEP_LOG2, a);
+    break;
+  case TPU_VOP_RCP:
+    y = tpu_eup_step(TPU_EUP_STEP_RCP, a);
+    break;
+  case TPU_VOP_RSQRT:
+    y = tpu_eup_step(TPU_EUP_STEP_RSQRT, a);
+    break;
+  case TPU_VOP_TANH:
+    y = tpu_eup_tanh(a);
+    break;
+  case TPU_VOP_SIGMOID:
+    y = tpu_eup_sigmoid(a);
     break;
   case TPU_VOP_FADD:
     y = ref_add(a, b);

@@ -6,41 +6,44 @@
 
 A file of timings has a line for each instruction, `name|cycles a VREG|latency`; its folder is named like the configuration.
 Instructions in a row that agree in every configuration share a row of the table; a value that depends on the lanes shows
-one for each number of lanes. `check` fails with the difference, `write` replaces the table."""
+one for each number of lanes, and for ecp5, whose EUP has fewer, its own where it differs. `check` fails with the difference, `write` replaces the table."""
 import difflib
 import pathlib
 import re
 import sys
 
 BEGIN, END = "<!-- timings: begin -->", "<!-- timings: end -->"
-LANES = {"sim16": 16, "sim8": 8, "sim4": 4, "ecp5": 8}
+WHERE = {"sim16": "with 16 lanes", "sim8": "with 8 lanes", "sim4": "with 4 lanes", "ecp5": "in ecp5"}
 
 
 def measured(files):
-    """{lanes: [(name, cycles, latency)]}; configurations with as many lanes must agree."""
-    by_lanes = {}
+    """{configuration: [(name, cycles, latency)]}, in the order of WHERE."""
+    by_name = {}
     for file in map(pathlib.Path, files):
         rows = [tuple(line.split("|")) for line in file.read_text().splitlines()]
-        if by_lanes.setdefault(LANES[file.parent.name], rows) != rows:
-            sys.exit(f"{file}: differs from another configuration with as many lanes")
-    names = {tuple(row[0] for row in rows) for rows in by_lanes.values()}
+        by_name[file.parent.name] = rows
+    names = {tuple(row[0] for row in rows) for rows in by_name.values()}
     if len(names) != 1:
         sys.exit("configurations differ in their instructions")
-    return dict(sorted(by_lanes.items(), reverse=True))
+    return {name: by_name[name] for name in WHERE if name in by_name}
 
 
 def cell(values):
-    """One value, or all of them with their lanes."""
+    """One value, or all of them with where they are."""
+    values = dict(values)
+    if values.get("ecp5") == values.get("sim8"):
+        values.pop("ecp5", None)
+    own = [f"{values.pop('ecp5')} in ecp5"] if "ecp5" in values else []
     if len(set(values.values())) == 1:
-        return next(iter(values.values()))
-    return ", ".join(f"{value} with {lanes} lanes" for lanes, value in values.items())
+        return ", ".join([next(iter(values.values()))] + own)
+    return ", ".join([f"{value} {WHERE[name]}" for name, value in values.items()] + own)
 
 
-def table(by_lanes):
+def table(by_name):
     lines = ["| instructions | cycles a VREG | latency |", "|---|---|---|"]
     rows = []
-    for same in zip(*by_lanes.values()):
-        values = [{lanes: row[i] for lanes, row in zip(by_lanes, same)} for i in (1, 2)]
+    for same in zip(*by_name.values()):
+        values = [{name: row[i] for name, row in zip(by_name, same)} for i in (1, 2)]
         if rows and rows[-1][1] == values and kind(rows[-1][0][-1]) == kind(same[0][0]):
             rows[-1][0].append(same[0][0])
         else:

@@ -222,7 +222,7 @@ std::string test_abort(const Options &o) {
   return in_flight ? "" : "no abort met a command";
 }
 
-// ---- every ALU operation on many operands ----
+// ---- every element-wise operation on many operands ----
 
 std::string test_operations(const Options &o) {
   Pair p(o, o.seed + 2);
@@ -241,7 +241,10 @@ std::string test_operations(const Options &o) {
   }
   uint64_t pairs = 0;
   uint32_t *w = reinterpret_cast<uint32_t *>(p.mem.vmem.data());
-  for (uint32_t op : alu_ops()) {
+  std::vector<uint32_t> ops = alu_ops();
+  for (uint32_t op = TPU_VOP_EXP2; op <= TPU_VOP_SIGMOID; ++op)
+    ops.push_back(op);
+  for (uint32_t op : ops) {
     if (operands(op) == 0)
       continue;
     std::vector<uint64_t> code(p.config.vpu_program);
@@ -283,8 +286,7 @@ std::string test_operations(const Options &o) {
       pairs += words;
     }
   }
-  std::printf("# operations: %zu operations, %llu operand sets\n", alu_ops().size() - 3,
-              (unsigned long long)pairs);
+  std::printf("# operations: %zu operations, %llu operand sets\n", ops.size() - 3, (unsigned long long)pairs);
   return "";
 }
 

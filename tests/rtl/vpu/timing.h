@@ -173,19 +173,26 @@ std::string test_timing(const Options &o) {
   time_memory(w, rows, TPU_VOP_LD);
   time_memory(w, rows, TPU_VOP_ST);
   double others = w.worst;
+  std::string slow;
   for (const auto &i : list) {
     if (i.op < TPU_VOP_CONST || !w.exists(i.op))
       continue;
     const unsigned vregs = i.op == TPU_VOP_TRANSPOSE && p.config.lanes > 8 ? 2 : 1;
     w.worst = others;
     const double cycles = w.throughput([&](unsigned v) { return Stopwatch::instruction(i.op, v); }, vregs);
-    others = i.op == TPU_VOP_RAND ? others : w.worst;
+    const bool eup = i.op >= TPU_VOP_EXP2 && i.op <= TPU_VOP_SIGMOID;
+    others = i.op == TPU_VOP_RAND || eup ? others : w.worst;
+    const unsigned trips = i.op == TPU_VOP_TANH || i.op == TPU_VOP_SIGMOID ? 2 : 1;
+    if (eup && cycles != 8.0 * trips * p.config.lanes / p.config.eup_lanes)
+      slow = std::string(i.name) + " does not take eight cycles a trip for EUP_LANES lanes";
     rows.add(i.name, cycles, std::to_string(w.latency(i.op)));
   }
   rows.add("empty program, start to done", double(w.cycles({}, Command())), "-");
   rows.add("CONST and ST, start to first write request", double(w.base()), "-");
+  if (w.why.empty() && !slow.empty())
+    return slow;
   if (w.why.empty() && others > 8.0)
-    return "an instruction other than RAND takes more than 8 cycles";
+    return "an instruction other than RAND and those of the EUP takes more than 8 cycles";
   return w.why;
 }
 
@@ -201,6 +208,8 @@ std::string test_speed(const Options &o) {
       {"multiply and add", {Ins(TPU_VOP_FMA).d(2).a(1).b(0).c(0)}},
       {"load, multiply, store",
        {Ins(TPU_VOP_LD).d(0).areg(0), Ins(TPU_VOP_FMUL).d(2).a(0).b(1), Ins(TPU_VOP_ST).a(2).areg(1)}},
+      {"exponential", {Ins(TPU_VOP_EXP2).d(2).a(1)}},
+      {"sigmoid", {Ins(TPU_VOP_SIGMOID).d(2).a(1)}},
       {"load, FMA, row sum, bf16 store",
        {Ins(TPU_VOP_LD).d(0).areg(0), Ins(TPU_VOP_FMA).d(2).a(0).b(1).c(2), Ins(TPU_VOP_RL_FSUM).d(3).a(2),
         Ins(TPU_VOP_ST).a(3).areg(1).dtype(TPU_VMEM_DTYPE_BF16)}},

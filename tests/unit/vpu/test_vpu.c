@@ -351,6 +351,8 @@ static void test_time(void) {
   TIME(8, "rotations over sublanes", tpu_vasm_move(TPU_VOP_ROT_SUB, 1, TPU_V(2), 3));
   TIME(16, "transpositions of a pair", tpu_vasm_transpose(2, TPU_V(4)));
   TIME(40, "random bits", tpu_vasm_rand(1, 0, 1, -1, all));
+  TIME(8, "five pipes at once", tpu_vasm_st(TPU_V(2), to), tpu_vasm_reduce(TPU_VOP_RL_FSUM, 2, TPU_V(3), all),
+       tpu_vasm_exp2(3, TPU_V(1)), tpu_vasm_fmul(1, TPU_V(0), TPU_S(0)), tpu_vasm_ld(0, from));
   TIME(2, "an empty inner loop and the END of the outer one", tpu_vasm_loop(1, 2));
 #undef TIME
 }

@@ -139,6 +139,8 @@ static inline uint64_t vpu_random_register_op(struct vpu_random *x, unsigned vd)
   switch (vpu_random_below(x, 12)) {
   case 10:
     return vpu_random_cross(x, vd);
+  case 11:
+    return tpu_vasm_op((enum tpu_vop)(TPU_VOP_EXP2 + vpu_random_below(x, 6)), vd, a, b, c);
   case 0:
   case 1:
     return tpu_vasm_reduce((enum tpu_vop)(TPU_VOP_RL_FSUM + vpu_random_below(x, 16)), vd, a, mask);

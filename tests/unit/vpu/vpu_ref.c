@@ -2,6 +2,7 @@
 /* The vector unit written from the contract's text; see vpu_ref.h. */
 #include "vpu_ref.h"
 
+#include "eup.h"
 #include "num_ref.h"
 
 #define INSTRUCTION_FIELD(name) ((uint32_t)((i & TPU_VINSTR_##name##_MASK) >> TPU_VINSTR_##name##_SHIFT))
@@ -512,6 +513,32 @@ static bool element_integer(uint64_t i, uint32_t a, uint32_t b, uint32_t *d) {
   }
 }
 
+/* False for an operation that is no transcendental function. */
+static bool element_transcendental(uint64_t i, uint32_t a, uint32_t *d) {
+  switch (INSTRUCTION_FIELD(OP)) {
+  case TPU_VOP_EXP2:
+    *d = tpu_eup_step(TPU_EUP_STEP_EXP2, a);
+    return true;
+  case TPU_VOP_LOG2:
+    *d = tpu_eup_step(TPU_EUP_STEP_LOG2, a);
+    return true;
+  case TPU_VOP_RCP:
+    *d = tpu_eup_step(TPU_EUP_STEP_RCP, a);
+    return true;
+  case TPU_VOP_RSQRT:
+    *d = tpu_eup_step(TPU_EUP_STEP_RSQRT, a);
+    return true;
+  case TPU_VOP_TANH:
+    *d = tpu_eup_tanh(a);
+    return true;
+  case TPU_VOP_SIGMOID:
+    *d = tpu_eup_sigmoid(a);
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* False for an operation that does not exist. */
 static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l, uint32_t *d) {
   uint32_t a = source_a(r, i, s, l), b = source_b(r, i, s, l), c = source_c(r, i, s, l);
@@ -535,7 +562,7 @@ static bool element(const struct vpu_ref *r, uint64_t i, uint32_t s, uint32_t l,
     *d = c != 0 ? a : b;
     return true;
   default:
-    return element_float(i, a, b, c, d) || element_integer(i, a, b, d);
+    return element_float(i, a, b, c, d) || element_integer(i, a, b, d) || element_transcendental(i, a, d);
   }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The vector unit once more, written from docs/contract.md sections 6 and 7 for tests: one element at a time,
- * no time, nothing shared with the model but num_ref and the generated fields. Deliberate mistakes can be
+ * no time, nothing shared with the model but num_ref, eup (which tests/unit/eup compares
+ * with exact values) and the generated fields. Deliberate mistakes can be
  * switched on, to see that a test would notice them.
  */
 #ifndef TESTS_UNIT_VPU_REF_H

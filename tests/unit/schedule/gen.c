@@ -81,6 +81,8 @@ static void random_operand(struct gen *g, struct operand *op, bool output) {
   else if (!op->whole && features.revisit_any && output && below(g, 2) == 0)
     op->revisit_any = true;
   random_array(g, op);
+  if (g->p->nested && !op->whole && blocks_of(g->p, op) > 1)
+    op->owned = below(g, 3) == 0;
   random_table(g, op, !output || op->inout || op->revisit_any);
 }
 
@@ -166,10 +168,10 @@ void print_pipeline(const struct pipeline *p) {
   printf(")\n");
   for (unsigned o = 0; o < operands_of(p); o++) {
     const struct operand *op = &p->operand[o];
-    printf("  %u: %s%s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input",
+    printf("  %u: %s%s%s%s%s%s%s%s, %u buffers, array (", o, op->output ? "output" : "input",
            op->whole ? ", whole" : "", op->smem ? ", SMEM" : "", op->lookahead ? ", lookahead" : "",
            op->steered ? ", steered" : "", op->inout ? ", inout" : "", op->revisit_any ? ", revisit_any" : "",
-           op->buffers);
+           op->owned ? ", the caller's" : "", op->buffers);
     for (unsigned d = 0; d < p->rank; d++)
       printf(d ? ", %d" : "%d", op->shape[d]);
     printf("), blocks");
@@ -232,7 +234,7 @@ static void drop_step(struct pipeline *p, int32_t step) {
 static void simplify(struct operand *op, unsigned n) {
   switch (n) {
   case 0:
-    op->lookahead = op->steered = false;
+    op->lookahead = op->steered = op->owned = false;
     break;
   case 1:
     op->smem = false;

@@ -137,12 +137,33 @@ static int32_t common(const struct pipeline *p, unsigned d) {
   return a < b ? a : b;
 }
 
+static void corner_map(const pl_grid *g, pl_index *index) {
+  for (unsigned d = 0; d < running.p->rank; d++)
+    index[d].start = g->id[d];
+}
+static void corner_body(void) {
+  pl_sync_copy(pl_input(0), pl_output(0));
+}
+
+/* By one copy, or by another pipeline, so that two of them take turns in the body. */
 static void feed_back(const struct pipeline *p, const pl_ref *ref) {
   pl_slice corner[MAX_RANK];
   for (unsigned d = 0; d < p->rank; d++)
     corner[d] = PL_DS(0, common(p, d));
-  pl_sync_copy(pl_at_slices(ref[fed_output(p)], corner, p->rank),
-               pl_at_slices(ref[fed_input(p)], corner, p->rank));
+  pl_ref from = pl_at_slices(ref[fed_output(p)], corner, p->rank);
+  pl_ref to = pl_at_slices(ref[fed_input(p)], corner, p->rank);
+  if (p->seed / 3 % 2 == 0) {
+    pl_sync_copy(from, to);
+    return;
+  }
+  pl_block_spec block = {
+      .map = corner_map, .rank = (uint8_t)p->rank, .buffer_count = (uint8_t)(1 + p->seed % 3)};
+  pl_kernel feed = {.name = "feed", .body = corner_body, .in = {&block}, .out = {&block}};
+  memcpy(block.shape, p->block_shape, sizeof p->block_shape);
+  feed.grid.rank = (uint8_t)p->rank;
+  for (unsigned d = 0; d < p->rank; d++)
+    feed.grid.extent[d] = pl_cdiv(common(p, d), p->block_shape[d]);
+  pl_emit_pipeline(&feed, (pl_refs){&from, 1}, (pl_refs){&to, 1});
 }
 
 /* The same in the golden model's arrays. */
@@ -165,21 +186,39 @@ static void feed_back_elements(const struct pipeline *p, struct element (*conten
 static void outer_body(void) {
   const struct pipeline *p = running.p;
   pl_ref ref[MAX_OPERANDS];
-  for (unsigned o = 0; o < operands_of(p); o++)
+  pl_allocations buffers = {0};
+  int scratch = 0;
+  for (unsigned o = 0; o < operands_of(p); o++) {
     ref[o] = pl_output((int)o);
+    if (p->operand[o].owned)
+      *(o < p->inputs ? &buffers.in[o] : &buffers.out[o - p->inputs]) = pl_scratch(scratch++);
+  }
   for (unsigned i = 0; i < p->nested; i++) {
     if (i > 0)
       feed_back(p, ref);
     start_over(p); /* what is compared is the last time, and the arrays */
-    pl_emit_pipeline(&kernel, (pl_refs){ref, p->inputs}, (pl_refs){ref + p->inputs, p->outputs});
+    pl_emit_pipeline_with_allocations(&kernel, (pl_refs){ref, p->inputs},
+                                      (pl_refs){ref + p->inputs, p->outputs}, &buffers);
   }
 }
 
 static pl_status call_outer(const struct pipeline *p) {
   static const pl_block_spec in_hbm = {.space = PL_HBM};
+  static pl_scratch_spec window[MAX_OPERANDS];
   pl_kernel outer = {.name = "outer", .body = outer_body, .user = &running};
-  for (unsigned o = 0; o < operands_of(p); o++)
+  unsigned windows = 0;
+  for (unsigned o = 0; o < operands_of(p); o++) {
+    const struct operand *op = &p->operand[o];
     outer.out[o] = &in_hbm;
+    if (!op->owned)
+      continue;
+    pl_shape shape = {.rank = (uint8_t)(p->rank + 1), .extent = {op->buffers}};
+    memcpy(shape.extent + 1, p->block_shape, p->rank * sizeof shape.extent[0]);
+    window[windows] =
+        (pl_scratch_spec){.space = op->smem ? PL_SMEM : PL_VMEM, .dtype = PL_INT32, .shape = shape};
+    outer.scratch[windows] = &window[windows];
+    windows++;
+  }
   return pl_call(&outer, (pl_arrays){array, 0}, (pl_arrays){array, operands_of(p)});
 }
 

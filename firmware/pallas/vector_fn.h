@@ -42,7 +42,7 @@
 enum {
   PL_MAX_VECTOR_REFS = 8,     /* refs of a vector function */
   PL_MAX_VECTOR_SCALARS = 8,  /* its scalars */
-  PL_MAX_VECTOR_VALUES = 200, /* values, stores and loops that it records */
+  PL_MAX_VECTOR_VALUES = 128, /* values, stores and loops that it records */
 };
 
 typedef struct pl_vector_fn {
@@ -124,6 +124,8 @@ pl_v pl_vrecord_const(uint32_t bits, unsigned type, uint32_t line);
 pl_v pl_vrecord_scalar(unsigned number, uint32_t line);
 pl_v pl_vrecord_op(unsigned op, pl_v a, pl_v b, pl_v c, uint32_t line);
 pl_v pl_vrecord_neg(pl_v a, uint32_t line);
+pl_v pl_vrecord_move(unsigned op, pl_v a, unsigned n, uint32_t line);
+pl_v pl_vrecord_random(unsigned key, int offset, uint32_t line);
 typedef struct pl_vloop {
   uint32_t number;
   bool open;
@@ -224,6 +226,21 @@ pl_v pl_vbits(pl_v v, unsigned type, uint32_t line);
 #define pl_vlog(a_)     pl_vmul(pl_vlog2(a_), pl_vconst(0.693147180559945309f))
 #define pl_vdiv(a_, b_) pl_vmul((a_), pl_vrecip(b_))
 
+/*
+ * Within a tile of 8 rows and LANES columns, whatever lies outside the shape: rotation by n towards higher
+ * columns (rows); one column (row) in the place of all. n is a constant of the recording.
+ */
+#define pl_vrotate_lanes(a_, n_) pl_vrecord_move(TPU_VOP_ROT_LANE, (a_), (n_), __LINE__)
+#define pl_vrotate_rows(a_, n_)  pl_vrecord_move(TPU_VOP_ROT_SUB, (a_), (n_), __LINE__)
+#define pl_vlane(a_, n_)         pl_vrecord_move(TPU_VOP_BC_LANE, (a_), (n_), __LINE__)
+#define pl_vrow(a_, n_)          pl_vrecord_move(TPU_VOP_BC_SUB, (a_), (n_), __LINE__)
+/*
+ * 32 random bits of each element's row and column number and the key in the scalars key and key + 1; with
+ * offset >= 0 the scalars offset and offset + 1 are added to row and column, so that blocks of an array get
+ * what the array as a whole would.
+ */
+#define pl_vrandom(key_, offset_) pl_vrecord_random((key_), (offset_), __LINE__)
+
 enum pl_vaxis { PL_VAXIS_LANES = 0, PL_VAXIS_ROWS = 1 };
 /*
  * PL_FOR_LANES(&a, &b) { ... }: the body stands for all columns (all rows) of the shape; a and b are carried
@@ -237,5 +254,21 @@ enum pl_vaxis { PL_VAXIS_LANES = 0, PL_VAXIS_ROWS = 1 };
        loop_.open; pl_vrecord_end(&loop_))
 #define PL_FOR_LANES(...) PL_VFOR(pl_vloop_lanes_, PL_VAXIS_LANES, ##__VA_ARGS__)
 #define PL_FOR_ROWS(...)  PL_VFOR(pl_vloop_rows_, PL_VAXIS_ROWS, ##__VA_ARGS__)
+
+/*
+ * Whole-ref operations that are vector functions: o = f(x), shapes alike; floats are computed in f32.
+ * pl_exp() and pl_log() scale by log2 e and ln 2; square roots are x / sqrt(x).
+ */
+void pl_exp(pl_ref o, pl_ref x);
+void pl_exp2(pl_ref o, pl_ref x);
+void pl_log(pl_ref o, pl_ref x);
+void pl_log2(pl_ref o, pl_ref x);
+void pl_reciprocal(pl_ref o, pl_ref x);
+void pl_rsqrt(pl_ref o, pl_ref x);
+void pl_sqrt(pl_ref o, pl_ref x);
+void pl_tanh(pl_ref o, pl_ref x);
+void pl_logistic(pl_ref o, pl_ref x);
+void pl_neg(pl_ref o, pl_ref x);
+void pl_abs(pl_ref o, pl_ref x);
 
 #endif

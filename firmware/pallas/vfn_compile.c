@@ -97,6 +97,7 @@ static void find_varies(struct vfn_recording *r, const struct vfn_program *p) {
       break;
     case TPU_VOP_MOV:
     case TPU_VOP_SELM:
+    case TPU_VOP_RAND:
     case VFN_PHI:
       n->varies = (uint8_t)both;
       break;
@@ -142,7 +143,7 @@ static bool check_place(struct vfn_program *p, struct vfn_node *n) {
     if (!outer && !root)
       n->flags |= VFN_FLAG_MASKED;
   }
-  if ((n->op == TPU_VOP_SELM && (outer || root)) ||
+  if (((n->op == TPU_VOP_SELM || n->op == TPU_VOP_RAND) && (outer || root)) ||
       (n->op == TPU_VOP_IOTA_LANE && (root || (outer && one == VFN_ONE_COLUMN))) ||
       (n->op == TPU_VOP_IOTA_SUB && (root || (outer && one == VFN_ONE_ROW))))
     return fail_at(n, "there is no position here: it belongs into a loop");

@@ -117,6 +117,13 @@ static uint64_t instruction(const struct maker *m, unsigned node, unsigned group
     return tpu_vasm_iota_sub(vd, mask);
   case TPU_VOP_SELM:
     return tpu_vasm_selm(vd, a, b, mask);
+  case TPU_VOP_ROT_LANE:
+  case TPU_VOP_ROT_SUB:
+  case TPU_VOP_BC_LANE:
+  case TPU_VOP_BC_SUB:
+    return tpu_vasm_move((enum tpu_vop)n->op, vd, a, n->value);
+  case TPU_VOP_RAND:
+    return tpu_vasm_rand(vd, n->value & 7, (n->value & 7) + 1, (int)(n->value >> 8) - 1, mask);
   default:
     if (n->op >= TPU_VOP_RL_FSUM && n->op <= TPU_VOP_RS_IARGMAX)
       return tpu_vasm_reduce((enum tpu_vop)n->op, vd, a, mask);

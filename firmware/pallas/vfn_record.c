@@ -212,6 +212,11 @@ pl_v pl_vrecord_op(unsigned op, pl_v a, pl_v b, pl_v c, uint32_t line) {
                      type == PL_V_FLOAT ? "int32" : "f32");
     return PL_VNONE;
   }
+  if (code >= TPU_VOP_EXP2 && code <= TPU_VOP_SIGMOID && pl_context.params.value[TPU_PARAM_EUP_LANES] == 0) {
+    if (vfn_fail(PL_ERROR_UNSUPPORTED, line))
+      pl_message_add("this configuration has no transcendental functions");
+    return PL_VNONE;
+  }
   struct vfn_node *n = add(code, result != 0 ? result : type, line, 0);
   if (n != NULL) {
     n->a = operand[0];
@@ -229,6 +234,30 @@ pl_v pl_vrecord_neg(pl_v a, uint32_t line) {
   return pl_vrecord_op(PL_VOP(FSUB, ISUB, PL_VOP_SAME),
                        pl_vrecord_const(real ? 0x80000000u : 0, real ? PL_V_FLOAT : PL_V_INT, line), a,
                        PL_VNONE, line);
+}
+
+pl_v pl_vrecord_move(unsigned op, pl_v a, unsigned n, uint32_t line) {
+  struct vfn_recording *r = &vfn_recording;
+  unsigned node;
+
+  if (!is_recording(line) || (node = use(a, line)) == 0)
+    return PL_VNONE;
+  struct vfn_node *move = add(op, r->node[node].type, line, n & 31);
+  if (move != NULL)
+    move->a = (uint8_t)node;
+  return value_of(move);
+}
+
+pl_v pl_vrecord_random(unsigned key, int offset, uint32_t line) {
+  const int scalars = vfn_recording.fn != NULL ? vfn_recording.fn->scalars : 0;
+
+  if (!is_recording(line))
+    return PL_VNONE;
+  if ((int)key + 1 >= scalars || offset + 1 >= scalars) {
+    fail_line(line, "pl_vrandom: key and offset are each the first of two scalars of the function");
+    return PL_VNONE;
+  }
+  return value_of(add(TPU_VOP_RAND, PL_V_INT, line, key | (uint32_t)(offset + 1) << 8));
 }
 
 pl_v pl_vbits(pl_v v, unsigned type, uint32_t line) {

@@ -129,7 +129,8 @@ def main():
     for case in cases:
         if options.words and not any(word in case["name"] for word in options.words):
             continue
-        if options.config not in case.get("configs", [options.config]):
+        if options.config not in case.get("configs", [options.config]) or \
+                options.platform not in case.get("platforms", [options.platform]):
             continue
         case = for_config(case, options.config)
         name = f"firmware {where}: {case['name']}" + (f" (zoo {case['row']})" if case["row"] else "")

@@ -131,7 +131,7 @@ static void test_errors(void) {
   expect(mixes_types, wrong_body, "f32 meets int32");
   expect(too_wide, wrong_body, "there are 32 registers; values of lines");
   expect(too_wide, wrong_body, "load of PL_REF(0)");
-  expect(too_long, wrong_body, "PL_MAX_VECTOR_VALUES (199)");
+  expect(too_long, wrong_body, "PL_MAX_VECTOR_VALUES (127)");
   expect(not_carried, wrong_body, "of a loop that has ended");
   expect(no_store, wrong_body, "stores nothing");
   expect(wrong_pair, wrong_body, "a store of f32 and a ref of int32 (PL_REF(1))");

@@ -86,6 +86,21 @@ static void random_operand(struct gen *g, struct operand *op, bool output) {
   random_table(g, op, !output || op->inout || op->revisit_any);
 }
 
+/*
+ * An output that is an input's memory: the same array, and in every step the same block, so that no block is
+ * read after it was written.
+ */
+static void random_alias(struct gen *g) {
+  struct pipeline *p = g->p;
+  const unsigned i = below(g, p->inputs), o = p->inputs + below(g, p->outputs);
+  struct operand *in = &p->operand[i], *out = &p->operand[o];
+  if (in->whole || out->whole || in->steered || out->inout || out->revisit_any)
+    return;
+  memcpy(in->shape, out->shape, sizeof in->shape);
+  memcpy(in->block, out->block, sizeof in->block);
+  out->alias = (uint8_t)(i + 1);
+}
+
 /* ---- bodies -----------------------------------------------------------------------------------------------
  */
 
@@ -142,6 +157,8 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
   p->outputs = 1 + below(&g, MAX_OUTPUTS);
   for (unsigned o = 0; o < operands_of(p); o++)
     random_operand(&g, &p->operand[o], o >= p->inputs);
+  if (!p->nested && below(&g, 3) == 0)
+    random_alias(&g);
   for (unsigned o = 0; o < MAX_INPUTS; o++)
     p->cell[o] = (int32_t)below(&g, 8);
   for (int32_t s = 0; s < p->steps; s++) {
@@ -174,7 +191,10 @@ void print_pipeline(const struct pipeline *p) {
            op->owned ? ", the caller's" : "", op->buffers);
     for (unsigned d = 0; d < p->rank; d++)
       printf(d ? ", %d" : "%d", op->shape[d]);
-    printf("), blocks");
+    printf("), ");
+    if (op->alias != 0)
+      printf("alias of %u, ", op->alias - 1u);
+    printf("blocks");
     for (int32_t s = 0; s < p->steps; s++)
       printf(" %d", op->block[s]);
     printf("\n");
@@ -197,6 +217,9 @@ static bool drop_operand(struct pipeline *p, unsigned o) {
   unsigned *kind = o < p->inputs ? &p->inputs : &p->outputs;
   if (*kind == 1)
     return false;
+  for (unsigned i = p->inputs; i < operands_of(p); i++)
+    if (p->operand[i].alias > o)
+      p->operand[i].alias = (uint8_t)(p->operand[i].alias == o + 1 ? 0 : p->operand[i].alias - 1);
   for (unsigned i = o; i + 1 < p->inputs; i++)
     p->cell[i] = p->cell[i + 1];
   for (unsigned i = o; i + 1 < operands_of(p); i++)

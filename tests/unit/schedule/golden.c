@@ -209,4 +209,7 @@ void golden(const struct pipeline *written, struct element (*initial)[MAX_ARRAY]
       at[o]++;
     }
   }
+  for (unsigned o = p->inputs; o < operands_of(p); o++)
+    if (p->operand[o].alias != 0)
+      memcpy(e->array[p->operand[o].alias - 1], e->array[o], sizeof e->array[o]);
 }

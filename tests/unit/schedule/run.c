@@ -91,6 +91,12 @@ static void make_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]
   uint32_t offset = FIRST_OFFSET;
   for (unsigned o = 0; o < operands_of(p); o++) {
     pl_shape shape = {.rank = (uint8_t)p->rank};
+    const unsigned alias = p->operand[o].alias;
+    if (alias != 0) {
+      array[o] = array[alias - 1];
+      memcpy(contents[o], contents[alias - 1], sizeof contents[o]);
+      continue;
+    }
     for (unsigned d = 0; d < p->rank; d++)
       shape.extent[d] = p->operand[o].shape[d];
     array[o] = pl_hbm_array(offset, PL_INT32, shape);
@@ -239,6 +245,7 @@ static pl_status call(const struct pipeline *p) {
       spec[o].lookahead = op->lookahead;
       spec[o].inout = op->inout;
       spec[o].revisit_any = op->revisit_any;
+      spec[o].alias = op->alias;
     }
     if (o < p->inputs)
       args[first + o] = array[o], kernel.in[o] = &spec[o];

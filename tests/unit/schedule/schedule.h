@@ -33,6 +33,7 @@ struct operand {
   bool lookahead; /* inputs */
   bool steered;   /* inputs: the map adds what the operand's cell in a scalar prefetch argument holds */
   bool inout, revisit_any; /* outputs */
+  uint8_t alias;           /* outputs: input + 1 whose array and table it shares; 0: none */
   bool owned;              /* of a pipeline in a body: its buffers are scratch of the kernel around it */
   uint8_t buffers;         /* 1..5 */
   int32_t shape[MAX_RANK]; /* of the array; not a multiple of the block as a rule */

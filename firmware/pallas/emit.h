@@ -11,6 +11,7 @@
 #include "vpu_asm.h"
 
 void pl_emit(struct pl_program *p, uint64_t word);
+enum tpu_vmem_dtype pl_memory_dtype(unsigned dtype);
 /* Converts the register of a source to the register type of the result. */
 void pl_emit_convert(struct pl_program *p, unsigned vd, unsigned v, unsigned to, unsigned from);
 /* Int to a narrower int: wrap, as a cast does; the store would saturate. */

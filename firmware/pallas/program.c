@@ -38,7 +38,7 @@ void pl_emit(struct pl_program *p, uint64_t word) {
   p->count++;
 }
 
-static enum tpu_vmem_dtype memory_dtype(unsigned dtype) {
+enum tpu_vmem_dtype pl_memory_dtype(unsigned dtype) {
   static const uint8_t map[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32,
                                 TPU_VMEM_DTYPE_INT8, TPU_VMEM_DTYPE_UINT8};
   return (enum tpu_vmem_dtype)map[dtype];
@@ -56,7 +56,7 @@ struct tpu_vasm_memory pl_memory_of(const struct pl_program *p, const struct pl_
       .offset = side->acc && (side->broadcast == PL_BROADCAST_FULL || side->broadcast == PL_BROADCAST_COLUMN)
                     ? (int)(8 * group)
                     : 0,
-      .dtype = memory_dtype(side->dtype),
+      .dtype = pl_memory_dtype(side->dtype),
       .i32 = !pl_is_float(side->dtype),
       .column = side->broadcast == PL_BROADCAST_COLUMN || side->broadcast == PL_BROADCAST_ELEMENT,
       .acc = side->acc,

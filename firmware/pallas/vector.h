@@ -75,8 +75,17 @@ struct pl_vector_call {
   struct pl_temporary temporary[1 + PL_VECTOR_SOURCES];
 };
 
+static inline bool pl_view_is_empty(const struct pl_view *v) {
+  for (unsigned d = 0; d < v->rank; d++)
+    if (v->shape[d] == 0)
+      return true;
+  return false;
+}
+
 /* ---- vector_place.c ---- */
 const char *pl_operation_name(unsigned operation);
+/* The bytes (rows in ACC) from a view's first element to behind its last. */
+uint32_t pl_view_span(const struct pl_view *v);
 /* False if the view is empty or no plane. */
 bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane);
 pl_status pl_fail_shapes(unsigned operation, const struct pl_view *result, const struct pl_view *source);

@@ -19,13 +19,6 @@ bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane) {
   return plane->rows > 0 && plane->columns > 0;
 }
 
-static bool is_empty(const struct pl_view *v) {
-  for (unsigned d = 0; d < v->rank; d++)
-    if (v->shape[d] == 0)
-      return true;
-  return false;
-}
-
 const char *pl_operation_name(unsigned operation) {
   static const char *const names[] = {
       "?",       "pl_copy",  "pl_add",        "pl_sub",   "pl_mul",       "pl_max",
@@ -35,8 +28,7 @@ const char *pl_operation_name(unsigned operation) {
   return operation < PL_OP_REDUCE ? names[operation] : reductions[(operation - PL_OP_REDUCE) % 3];
 }
 
-/* The bytes (rows in ACC) from a view's first element to behind its last. */
-static uint32_t span(const struct pl_view *v) {
+uint32_t pl_view_span(const struct pl_view *v) {
   uint32_t bytes = v->space == PL_ACC ? 1 : pl_dtype_bytes(v->dtype);
   for (unsigned d = 0; d < v->rank; d++)
     bytes += (uint32_t)(v->shape[d] - 1) * (uint32_t)v->stride[d];
@@ -58,7 +50,7 @@ static bool overlaps(const struct pl_vector_call *call, unsigned i) {
   for (unsigned d = 0; d < v->rank && same; d++)
     same = v->shape[d] == o->shape[d] && v->stride[d] == o->stride[d];
   return !(same && v->dtype == o->dtype && call->operation < PL_OP_ARGMAX) &&
-         v->offset < o->offset + span(o) && o->offset < v->offset + span(v);
+         v->offset < o->offset + pl_view_span(o) && o->offset < v->offset + pl_view_span(v);
 }
 
 /*
@@ -76,7 +68,7 @@ pl_status pl_vector_place(struct pl_context *c, struct pl_vector_call *call, uns
   if (i == 0 && (v->flags & PL_VIEW_READ_ONLY))
     return pl_fail(PL_ERROR_REF, "%s: %s would be written", who, pl_view_name(v, name));
   const bool plane = pl_plane_of(v, &call->plane[i]);
-  if (is_empty(v) || (!plane && v->space == PL_ACC))
+  if (pl_view_is_empty(v) || (!plane && v->space == PL_ACC))
     return pl_fail(PL_ERROR_SHAPE, "%s: the rows of %s are not evenly spaced, or it is empty", who,
                    pl_view_name(v, name));
   const bool overlap = overlaps(call, i);

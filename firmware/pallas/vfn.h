@@ -122,10 +122,6 @@ struct vfn_recording {
 
 extern struct vfn_recording vfn_recording;
 
-static inline bool vfn_is_float(unsigned dtype) {
-  return dtype == PL_F32 || dtype == PL_BF16;
-}
-
 /* Begins the error of a line; true if it is the first one, whose text the caller then adds. */
 bool vfn_fail(pl_status status, uint32_t line);
 /* Runs the function's body; false with a sticky error. */

@@ -5,12 +5,8 @@
  * A register that ended longest ago is taken first: a new value then seldom waits for readers of the old one.
  * What a loop carries keeps its registers over the loop, and what it becomes is computed into them.
  */
+#include "emit.h"
 #include "vfn.h"
-
-#ifndef TPU_HOST /* fields are checked where the runtime is tested: on the host */
-#define TPU_VASM_CHECK(condition) ((void)(condition))
-#endif
-#include "vpu_asm.h"
 
 struct maker {
   struct pl_context *c;
@@ -66,8 +62,6 @@ static tpu_vasm_source operand(const struct maker *m, unsigned node, unsigned gr
 }
 
 static struct tpu_vasm_memory memory(const struct maker *m, const struct vfn_node *n, unsigned group) {
-  static const uint8_t dtypes[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32,
-                                   TPU_VMEM_DTYPE_INT8, TPU_VMEM_DTYPE_UINT8};
   const struct vfn_program *p = m->p;
   const struct vfn_side *side = &p->key.side[n->value];
   const bool rows = p->mode != VFN_ROWS, apart = p->apart >> n->value & 1;
@@ -85,7 +79,7 @@ static struct tpu_vasm_memory memory(const struct maker *m, const struct vfn_nod
   return (struct tpu_vasm_memory){
       .areg = p->areg[n->value] + (apart && vfn_in_groups(p, n) ? group : 0),
       .offset = ((int)group - (int)first) * step,
-      .dtype = (enum tpu_vmem_dtype)dtypes[side->dtype],
+      .dtype = pl_memory_dtype(side->dtype),
       .i32 = (n->flags & VFN_FLAG_INT) != 0,
       .column = (side->extent & VFN_ONE_COLUMN) != 0,
       .acc = side->acc,

@@ -49,23 +49,6 @@ static uint32_t form_of(const struct pl_view *v, const struct pl_plane *x) {
   return f->number = last_form;
 }
 
-/* The bytes (rows in ACC) from a view's first element to behind its last. */
-static uint32_t span_of(const struct pl_view *v) {
-  uint32_t bytes = v->space == PL_ACC ? 1 : pl_dtype_bytes(v->dtype);
-  for (unsigned d = 0; d < v->rank; d++)
-    bytes += (uint32_t)(v->shape[d] - 1) * (uint32_t)v->stride[d];
-  if (v->space == PL_ACC && v->rank > 0)
-    bytes += (uint32_t)(v->shape[v->rank - 1] - 1) / pl_context.dim * v->pitch;
-  return bytes;
-}
-
-static bool is_empty(const struct pl_view *v) {
-  for (unsigned d = 0; d < v->rank; d++)
-    if (v->shape[d] == 0)
-      return true;
-  return false;
-}
-
 static bool check_counts(const struct pl_context *c, const pl_vector_fn *fn, uint32_t refs,
                          uint32_t scalars) {
   if (!c->params.value[TPU_PARAM_VPU_PRESENT]) {
@@ -95,7 +78,7 @@ static bool check_ref(struct pl_context *c, struct launch *l, unsigned i, pl_ref
     return false;
   }
   const bool plane = pl_plane_of(v, &l->plane[i]);
-  if (is_empty(v) || (!plane && v->space == PL_ACC)) {
+  if (pl_view_is_empty(v) || (!plane && v->space == PL_ACC)) {
     pl_fail(PL_ERROR_SHAPE, "vector function %s: the rows of %s are not evenly spaced, or it is empty",
             l->fn->name, pl_view_name(v, name));
     return false;
@@ -151,7 +134,7 @@ static bool find_program(struct pl_context *c, struct launch *l) {
 }
 
 /* Stored refs: not read only, and no memory in common with another one but element by element. */
-static bool check_stores(struct pl_context *c, struct launch *l) {
+static bool check_stores(struct launch *l) {
   char name[24];
   const uint32_t before = l->temporary;
 
@@ -167,7 +150,7 @@ static bool check_stores(struct pl_context *c, struct launch *l) {
       const struct pl_view *v = l->taken[k];
       if (k == i || v->buffer != o->buffer ||
           (v->offset == o->offset && v->form == o->form && v->form != 0) ||
-          v->offset >= o->offset + span_of(o) || o->offset >= v->offset + span_of(v))
+          v->offset >= o->offset + pl_view_span(o) || o->offset >= v->offset + pl_view_span(v))
         continue;
       if (v->space == PL_ACC || (l->program->stores >> k & 1)) {
         pl_fail(PL_ERROR_UNSUPPORTED,
@@ -178,7 +161,6 @@ static bool check_stores(struct pl_context *c, struct launch *l) {
       l->temporary |= 1u << k;
     }
   }
-  (void)c;
   return l->temporary == before;
 }
 
@@ -216,7 +198,7 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
     const struct pl_view *v = l->taken[i];
     const struct vfn_side *side = &p->key.side[i];
     r->form[i] = v->form;
-    r->span[i] = span_of(v);
+    r->span[i] = pl_view_span(v);
     r->align[i] = (uint8_t)(side->acc ? 0 : c->lanes * pl_dtype_bytes((pl_dtype)side->dtype) - 1);
     if (!((p->loads | p->stores) >> i & 1))
       continue;
@@ -273,7 +255,7 @@ static PL_COLD void launch_temporaries(struct pl_context *c, struct launch *l, c
   do
     if (!make_temporaries(c, l, temporary) || !find_program(c, l))
       return;
-  while (!check_stores(c, l) && c->status == PL_OK);
+  while (!check_stores(l) && c->status == PL_OK);
   for (unsigned i = 0; i < l->fn->refs && c->status == PL_OK; i++)
     if (l->taken[i] != l->view[i] && (l->program->loads >> i & 1))
       (void)pl_queue_copy(c, l->view[i], l->taken[i]);
@@ -298,7 +280,7 @@ void vfn_launch(struct pl_context *c, pl_vector_fn *fn, pl_refs refs, pl_scalars
       return;
   if (l.temporary == 0 && vfn_again(c, fn, l.view, scalars))
     return;
-  if (l.temporary == 0 && find_program(c, &l) && check_stores(c, &l))
+  if (l.temporary == 0 && find_program(c, &l) && check_stores(&l))
     queue_launch(c, &l, scalars.scalar);
   if (l.temporary != 0 && c->status == PL_OK)
     launch_temporaries(c, &l, scalars.scalar);

@@ -22,16 +22,21 @@ static bool matches(const struct vfn_program *p, const struct vfn_key *key) {
   return true;
 }
 
+/* Gives up all programs, once no command runs one. */
+static bool forget_all(struct pl_context *c) {
+  if (!pl_wait_ticket(c, TPU_QUEUE_VPU, c->queue[TPU_QUEUE_VPU].issued))
+    return false;
+  loaded = words = 0;
+  vfn_generation++;
+  return true;
+}
+
 static const struct vfn_program *make(struct pl_context *c, const struct vfn_key *key) {
   const uint32_t first = pl_program_room(c), room = c->params.value[TPU_PARAM_VPU_PROGRAM] - first;
   unsigned at;
 
-  if (loaded == VFN_MAX_PROGRAMS) {
-    if (!pl_wait_ticket(c, TPU_QUEUE_VPU, c->queue[TPU_QUEUE_VPU].issued))
-      return NULL;
-    loaded = words = 0;
-    vfn_generation++;
-  }
+  if (loaded == VFN_MAX_PROGRAMS && !forget_all(c))
+    return NULL;
   struct vfn_program *p = &programs[loaded];
   p->key = *key;
   if (!vfn_record(c, key))
@@ -44,13 +49,10 @@ static const struct vfn_program *make(struct pl_context *c, const struct vfn_key
     return NULL;
   }
   if (p->words > room - words) {
-    if (!pl_wait_ticket(c, TPU_QUEUE_VPU, c->queue[TPU_QUEUE_VPU].issued))
+    if (!forget_all(c))
       return NULL;
-    if (loaded > 0)
-      programs[0] = *p;
+    programs[0] = *p;
     p = &programs[0];
-    loaded = words = 0;
-    vfn_generation++;
   }
   p->entry = (uint16_t)(first + words);
   (void)vfn_emit(c, p, true, &at);

@@ -9,6 +9,7 @@
  * outside a kernel, and the message says that recording is why.
  */
 #include "vfn.h"
+#include "vector.h"
 
 struct vfn_recording vfn_recording;
 
@@ -134,7 +135,7 @@ pl_v pl_vrecord_load(uint32_t ref, unsigned fill, bool as_float, uint32_t line) 
   if (!is_recording(line) || !check_ref(ref, line))
     return PL_VNONE;
   const unsigned dtype = r->key->side[ref].dtype;
-  const bool real = vfn_is_float(dtype) || as_float;
+  const bool real = pl_is_float(dtype) || as_float;
   if (as_float && dtype == PL_INT32) {
     fail_pair(line, "a load", PL_V_FLOAT, ref);
     return PL_VNONE;
@@ -155,8 +156,8 @@ void pl_vrecord_store(uint32_t ref, pl_v v, uint32_t line) {
   const unsigned dtype = r->key->side[ref].dtype;
   unsigned type = r->node[a].type;
   if (type == PL_V_ANY)
-    type = vfn_is_float(dtype) ? PL_V_FLOAT : PL_V_INT;
-  if (pl_dtype_bytes((pl_dtype)dtype) > 1 && (type == PL_V_FLOAT) != vfn_is_float(dtype)) {
+    type = pl_is_float(dtype) ? PL_V_FLOAT : PL_V_INT;
+  if (pl_dtype_bytes((pl_dtype)dtype) > 1 && (type == PL_V_FLOAT) != pl_is_float(dtype)) {
     fail_pair(line, "a store", type, ref);
     return;
   }

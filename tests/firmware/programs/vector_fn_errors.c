@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What each misuse of vector functions says. */
-#include "boot.h"
+#include "vector_fn_int.h"
 #include "mmio.h"
-#include "pallas.h"
-
-#include <stdio.h>
-#include <string.h>
-
-static unsigned failures, checks;
-static pl_array x, o;
-
-static void check(const char *what, int i, int32_t got, int32_t want) {
-  checks++;
-  if (got != want && failures++ < 10)
-    printf("FAIL %s at %d: %d, should be %d\n", what, i, (int)got, (int)want);
-}
-static void run(const char *name, void (*body)(void)) {
-  const pl_kernel kernel = {.name = name, .body = body, .scratch = {PL_SMEM(PL_INT32, 4)}};
-  if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-    failures++;
-    printf("FAIL %s: %s\n", name, pl_error_message());
-  }
-}
-static int32_t *x32(int i) {
-  return (int32_t *)pl_hbm_pointer(&x) + i;
-}
-static int32_t *o32(int i) {
-  return (int32_t *)pl_hbm_pointer(&o) + i;
-}
-static void arrays(pl_dtype from, pl_dtype to, int32_t rows, int32_t columns) {
-  x = pl_hbm_array(1 << 20, from, PL_SHAPE(rows, columns));
-  o = pl_hbm_array(2 << 20, to, PL_SHAPE(rows, columns));
-  memset(pl_hbm_pointer(&o), 0x55, (size_t)rows * (size_t)columns * 4);
-  for (int i = 0; i < rows * columns; i++)
-    *x32(i) = i * 7 % 101 - 50;
-}
 
 PL_VECTOR_FN(mix, 2, 0) {
-  pl_v v = pl_vload(PL_REF(0)), one = pl_vconst_int(1);
-  v = pl_vadd(pl_vshl(v, one), pl_vand(v, one));
-  v = pl_vselect(pl_vlt(v, pl_vconst_int(20)), pl_vneg(v), pl_vxor(v, pl_vconst_int(255)));
-  pl_vstore(PL_REF(1), v);
+  pl_vstore(PL_REF(1), mix_of(pl_vload(PL_REF(0))));
 }
 static void mix_body(void) {
   pl_vrun(mix, PL_REFS(pl_input(0), pl_output(0)), PL_NO_SCALARS);
-}
-static int32_t mixed(int32_t v) {
-  v = v * 2 + (v & 1);
-  return v < 20 ? -v : v ^ 255;
 }
 
 /* ---- errors ---- */
@@ -150,7 +110,5 @@ static void test_errors(void) {
 
 int main(void) {
   test_errors();
-  printf("%s errors of vector functions: %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks,
-         failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("errors of vector functions");
 }

@@ -1,41 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* More vector programs than there is room for: they are made anew, and commands under way are not disturbed.
  */
-#include "boot.h"
+#include "vector_fn_int.h"
 #include "mmio.h"
-#include "pallas.h"
-
-#include <stdio.h>
-#include <string.h>
-
-static unsigned failures, checks;
-static pl_array x, o;
-
-static void check(const char *what, int i, int32_t got, int32_t want) {
-  checks++;
-  if (got != want && failures++ < 10)
-    printf("FAIL %s at %d: %d, should be %d\n", what, i, (int)got, (int)want);
-}
-static void run(const char *name, void (*body)(void)) {
-  const pl_kernel kernel = {.name = name, .body = body, .scratch = {PL_SMEM(PL_INT32, 4)}};
-  if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-    failures++;
-    printf("FAIL %s: %s\n", name, pl_error_message());
-  }
-}
-static int32_t *x32(int i) {
-  return (int32_t *)pl_hbm_pointer(&x) + i;
-}
-static int32_t *o32(int i) {
-  return (int32_t *)pl_hbm_pointer(&o) + i;
-}
-static void arrays(pl_dtype from, pl_dtype to, int32_t rows, int32_t columns) {
-  x = pl_hbm_array(1 << 20, from, PL_SHAPE(rows, columns));
-  o = pl_hbm_array(2 << 20, to, PL_SHAPE(rows, columns));
-  memset(pl_hbm_pointer(&o), 0x55, (size_t)rows * (size_t)columns * 4);
-  for (int i = 0; i < rows * columns; i++)
-    *x32(i) = i * 7 % 101 - 50;
-}
 
 /* ---- more programs than fit ---- */
 #define COPY(n_)                                                                                             \
@@ -106,6 +73,5 @@ static void test_cost(void) {
 int main(void) {
   test_cost();
   test_many();
-  printf("%s many vector functions: %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks, failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("many vector functions");
 }

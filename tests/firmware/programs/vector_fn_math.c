@@ -3,41 +3,11 @@
  * Transcendental functions in vector functions, by what must hold of
  * their results.
  */
-#include "boot.h"
-#include "pallas.h"
+#include "vector_fn_float.h"
 
-#include <stdio.h>
-#include <string.h>
-
-enum { ROWS = 64, COLUMNS = 128 };
-static unsigned failures, checks;
-static pl_array x, o;
-
-static float *x_of(int i) {
-  return (float *)pl_hbm_pointer(&x) + i;
-}
-static float *o_of(int i) {
-  return (float *)pl_hbm_pointer(&o) + i;
-}
-static void check(const char *what, int i, bool good) {
-  checks++;
-  if (!good && failures++ < 10)
-    printf("FAIL %s at %d\n", what, i);
-}
-static bool near(float a, float b, float relative) {
-  const float d = a > b ? a - b : b - a, m = b < 0 ? -b : b;
-  return d <= relative * m;
-}
 static void run(const char *name, void (*body)(void)) {
   const pl_kernel kernel = {.name = name, .body = body, .scratch = {PL_VMEM(PL_F32, ROWS, COLUMNS)}};
-  if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-    failures++;
-    printf("FAIL %s: %s\n", name, pl_error_message());
-  }
-}
-static void fill(float from, float step) {
-  for (int i = 0; i < ROWS * COLUMNS; i++)
-    *x_of(i) = from + step * (float)i;
+  call(&kernel);
 }
 
 static void round_trips_body(void) {
@@ -68,8 +38,7 @@ static void tanh_body(void) {
   pl_vrun(tanh_difference, PL_REFS(pl_input(0), pl_output(0)), PL_NO_SCALARS);
 }
 int main(void) {
-  x = pl_hbm_array(1 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
-  o = pl_hbm_array(2 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
+  arrays();
 
   fill(0.01f, 0.37f);
   run("exp of log", round_trips_body);
@@ -93,6 +62,5 @@ int main(void) {
   run("tanh", tanh_body);
   for (int i = 0; i < ROWS * COLUMNS; i++)
     check("tanh", i, *o_of(i) < 4e-7f && *o_of(i) > -4e-7f);
-  printf("%s vector mathematics: %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks, failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("vector mathematics");
 }

@@ -1,39 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves across lanes and rows of a tile, and random bits, in vector functions. */
-#include "boot.h"
+#include "vector_fn_float.h"
 #include "device.h"
-#include "pallas.h"
 
-#include <stdio.h>
-
-enum { ROWS = 64, COLUMNS = 128 };
-static unsigned failures, checks;
-static pl_array x, o;
-
-static float *x_of(int i) {
-  return (float *)pl_hbm_pointer(&x) + i;
-}
-static float *o_of(int i) {
-  return (float *)pl_hbm_pointer(&o) + i;
-}
-static void check(const char *what, int i, bool good) {
-  checks++;
-  if (!good && failures++ < 10)
-    printf("FAIL %s at %d\n", what, i);
-}
 static void run(const char *name, void (*body)(void)) {
   const pl_kernel kernel = {.name = name,
                             .body = body,
                             .scratch = {PL_VMEM(PL_F32, ROWS, COLUMNS), PL_VMEM(PL_BF16, ROWS, COLUMNS),
                                         PL_ACC(PL_F32, ROWS, COLUMNS)}};
-  if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-    failures++;
-    printf("FAIL %s: %s\n", name, pl_error_message());
-  }
-}
-static void fill(float from, float step) {
-  for (int i = 0; i < ROWS * COLUMNS; i++)
-    *x_of(i) = from + step * (float)i;
+  call(&kernel);
 }
 
 PL_VECTOR_FN(moves, 2, 0) {
@@ -58,8 +33,7 @@ static void bits_body(void) { /* the lower half apart, which must be the same */
 
 int main(void) {
   const uint32_t lanes = boot_params.value[TPU_PARAM_LANES];
-  x = pl_hbm_array(1 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
-  o = pl_hbm_array(2 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
+  arrays();
 
   fill(0, 1);
   run("moves", moves_body);
@@ -77,6 +51,5 @@ int main(void) {
   check("random bits differ", 0, same == 0);
   for (int i = ROWS * COLUMNS / 2; i < ROWS * COLUMNS; i++)
     check("random bits of a part", i, *o_of(i) == 0);
-  printf("%s moves and random bits: %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks, failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("moves and random bits");
 }

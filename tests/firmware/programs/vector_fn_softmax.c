@@ -1,42 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Softmax of rows as vector functions, and the cycles it takes a tile of 8 rows and 128 columns. */
-#include "boot.h"
+#include "vector_fn_float.h"
 #include "device.h"
-#include "pallas.h"
 
-#include <stdio.h>
-
-enum { ROWS = 64, COLUMNS = 128 };
-static unsigned failures, checks;
-static pl_array x, o;
-
-static float *x_of(int i) {
-  return (float *)pl_hbm_pointer(&x) + i;
-}
-static float *o_of(int i) {
-  return (float *)pl_hbm_pointer(&o) + i;
-}
-static void check(const char *what, int i, bool good) {
-  checks++;
-  if (!good && failures++ < 10)
-    printf("FAIL %s at %d\n", what, i);
-}
-static bool near(float a, float b, float relative) {
-  const float d = a > b ? a - b : b - a, m = b < 0 ? -b : b;
-  return d <= relative * m;
-}
 static void run(const char *name, void (*body)(void)) {
   const pl_kernel kernel = {
       .name = name,
       .body = body,
       .scratch = {PL_VMEM(PL_F32, ROWS, 1), PL_VMEM(PL_BF16, ROWS, COLUMNS), PL_ACC(PL_F32, ROWS, COLUMNS)}};
-  if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-    failures++;
-    printf("FAIL %s: %s\n", name, pl_error_message());
-  }
+  call(&kernel);
 }
-/* Scores in ACC, weights as bf16; the scale and log2 e in one factor. */
-PL_VECTOR_FN(softmax, 2, 1) {
+/* Stores a row's weights, not yet divided by their sum, which it returns. */
+static pl_v weights(void) {
   pl_v most = pl_vbits_float(pl_vconst_int((int32_t)0xff800000)), sum = pl_vzero(), scale = pl_vscalar(0);
   PL_FOR_LANES(&most) most = pl_vmax(most, pl_vload_fill(PL_REF(0), PL_VFILL_MIN));
   pl_v shift = pl_vneg(pl_vmul(pl_vmax_lanes(most), scale));
@@ -45,20 +20,16 @@ PL_VECTOR_FN(softmax, 2, 1) {
     sum = pl_vadd(sum, p);
     pl_vstore(PL_REF(1), p);
   }
-  pl_v part = pl_vrecip(pl_vsum_lanes(sum));
+  return pl_vsum_lanes(sum);
+}
+/* Scores in ACC, weights as bf16; the scale and log2 e in one factor. */
+PL_VECTOR_FN(softmax, 2, 1) {
+  pl_v part = pl_vrecip(weights());
   PL_FOR_LANES() pl_vstore(PL_REF(1), pl_vmul(pl_vload(PL_REF(1)), part));
 }
 /* What flash attention does with a tile: no third pass. */
 PL_VECTOR_FN(softmax_tile, 3, 1) {
-  pl_v most = pl_vbits_float(pl_vconst_int((int32_t)0xff800000)), sum = pl_vzero(), scale = pl_vscalar(0);
-  PL_FOR_LANES(&most) most = pl_vmax(most, pl_vload_fill(PL_REF(0), PL_VFILL_MIN));
-  pl_v shift = pl_vneg(pl_vmul(pl_vmax_lanes(most), scale));
-  PL_FOR_LANES(&sum) {
-    pl_v p = pl_vexp2(pl_vfma(pl_vload(PL_REF(0)), scale, shift));
-    sum = pl_vadd(sum, p);
-    pl_vstore(PL_REF(1), p);
-  }
-  pl_vstore(PL_REF(2), pl_vsum_lanes(sum));
+  pl_vstore(PL_REF(2), weights());
 }
 static void softmax_body(void) {
   pl_vrun(softmax, PL_REFS(pl_input(0), pl_output(0)), PL_SCALARS(pl_float(1.44269504f)));
@@ -80,8 +51,7 @@ static uint32_t vector_cycles(int n) {
 
 int main(void) {
   const uint32_t lanes = boot_params.value[TPU_PARAM_LANES];
-  x = pl_hbm_array(1 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
-  o = pl_hbm_array(2 << 20, PL_F32, PL_SHAPE(ROWS, COLUMNS));
+  arrays();
 
   for (int i = 0; i < ROWS * COLUMNS; i++)
     *x_of(i) = (float)(i * 37 % 101) * 0.1f;
@@ -96,7 +66,5 @@ int main(void) {
   printf("FIGURE softmax.cycles_8x128 %u cycles\n", (unsigned)cycles);
   check("softmax of 8 rows of 128 columns takes 240 cycles at most", (int)cycles,
         lanes != 16 || cycles <= 240);
-  printf("%s softmax as a vector function: %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks,
-         failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("softmax as a vector function");
 }

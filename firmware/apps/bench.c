@@ -6,37 +6,14 @@
  *
  * x is 1 everywhere and y[k][n] = n mod 8, so o[m][n] = K (n mod 8), exact in every type.
  */
+#include "bench.h"
 #include "boot.h"
 #include "device.h"
 #include "matmul.h"
 #include "pallas.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool failed;
-
-/* Parts per ten thousand as a percentage. */
-static void figure_percent(const char *kernel, const char *what, uint64_t part, uint64_t whole) {
-  const uint32_t v = (uint32_t)((part * 10000u + whole / 2) / whole);
-  printf("FIGURE %s.%s %u.%02u %%\n", kernel, what, (unsigned)(v / 100), (unsigned)(v % 100));
-}
-
-static void fail(const char *kernel, const char *why) {
-  printf("bench: %s: %s\n", kernel, why);
-  failed = true;
-}
-
-/* bf16 bits of a small non-negative integer that bf16 can hold. */
-static uint16_t bf16_of(uint32_t v) {
-  if (v == 0)
-    return 0;
-  uint32_t exponent = 31;
-  while (!(v >> exponent))
-    exponent--;
-  return (uint16_t)((127 + exponent) << 7 | ((v << (31 - exponent)) >> 24 & 0x7f));
-}
 
 static void fill(const pl_array *x, const pl_array *y) {
   const int32_t columns = y->shape[1];
@@ -52,7 +29,7 @@ static void fill(const pl_array *x, const pl_array *y) {
       if (y->dtype == PL_INT8)
         ((int8_t *)pl_hbm_pointer(y))[k * columns + n] = (int8_t)(n % 8);
       else
-        ((uint16_t *)pl_hbm_pointer(y))[k * columns + n] = bf16_of((uint32_t)n % 8);
+        ((uint16_t *)pl_hbm_pointer(y))[k * columns + n] = bench_bf16((uint32_t)n % 8);
     }
   }
 }
@@ -62,7 +39,7 @@ static bool right(const pl_array *o, int32_t depth) {
     for (int32_t n = 0; n < o->shape[1]; n++) {
       const uint32_t want = (uint32_t)(depth * (n % 8)), at = (uint32_t)(m * o->shape[1] + n);
       if (o->dtype == PL_INT32 ? ((int32_t *)pl_hbm_pointer(o))[at] != (int32_t)want
-                               : ((uint16_t *)pl_hbm_pointer(o))[at] != bf16_of(want))
+                               : ((uint16_t *)pl_hbm_pointer(o))[at] != bench_bf16(want))
         return false;
     }
   }
@@ -72,7 +49,7 @@ static bool right(const pl_array *o, int32_t depth) {
 static void report(const char *name, const pl_stats *stats, uint64_t macs, uint32_t cold) {
   const uint32_t dim = boot_params.value[TPU_PARAM_DIM];
 
-  figure_percent(name, "utilisation", macs, stats->cycles * dim * dim);
+  bench_percent(name, "utilisation", macs, stats->cycles * dim * dim);
   printf("FIGURE %s.cycles %u cycles\n", name, (unsigned)stats->cycles);
   printf("FIGURE %s.cold_cycles %u cycles\n", name, (unsigned)cold);
 }
@@ -86,13 +63,13 @@ static void product(const char *name, pl_dtype type, int32_t size, int32_t block
   if (pl_alloc(PL_HBM, type, PL_SHAPE(size, size), &x) != PL_OK ||
       pl_alloc(PL_HBM, type, PL_SHAPE(size, size), &y) != PL_OK ||
       pl_alloc(PL_HBM, type == PL_INT8 ? PL_INT32 : PL_BF16, PL_SHAPE(size, size), &o) != PL_OK) {
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
     return;
   }
   fill(&x, &y);
   for (int call = 0; call < 2; call++) {
     if (kernel_matmul(x, y, o, &blocks) != PL_OK) {
-      fail(name, pl_error_message());
+      bench_fail(name, pl_error_message());
       return;
     }
     pl_get_stats(&stats);
@@ -100,11 +77,11 @@ static void product(const char *name, pl_dtype type, int32_t size, int32_t block
       cold = (uint32_t)stats.cycles;
   }
   if (!right(&o, size))
-    fail(name, "the result is wrong");
+    bench_fail(name, "the result is wrong");
   else
     report(name, &stats, (uint64_t)size * (uint64_t)size * (uint64_t)size, cold);
   if (pl_free(&x) != PL_OK || pl_free(&y) != PL_OK || pl_free(&o) != PL_OK)
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
 }
 
 /* Operands and result stay on the chip: one product into ACC. */
@@ -121,14 +98,14 @@ static void resident(const char *name) {
   if (pl_alloc(PL_VMEM, PL_BF16, PL_SHAPE(SIZE, SIZE), &x) != PL_OK ||
       pl_alloc(PL_VMEM, PL_BF16, PL_SHAPE(SIZE, SIZE), &y) != PL_OK ||
       pl_alloc(PL_ACC, PL_F32, PL_SHAPE(SIZE, SIZE), &o) != PL_OK) {
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
     return;
   }
   const pl_kernel kernel = {
       .name = name, .body = resident_body, .in = {PL_WHOLE, PL_WHOLE}, .out = {PL_WHOLE}};
   for (int call = 0; call < 2; call++) {
     if (pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o)) != PL_OK) {
-      fail(name, pl_error_message());
+      bench_fail(name, pl_error_message());
       return;
     }
     pl_get_stats(&stats);
@@ -137,7 +114,7 @@ static void resident(const char *name) {
   }
   report(name, &stats, (uint64_t)SIZE * SIZE * SIZE, cold);
   if (pl_free(&x) != PL_OK || pl_free(&y) != PL_OK || pl_free(&o) != PL_OK)
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
 }
 
 /* No compute: 4 MiB through VMEM in blocks of 16 KiB; both directions of HBM at once. */
@@ -155,7 +132,7 @@ static void copy_pipeline(const char *name) {
 
   if (pl_alloc(PL_HBM, PL_F32, PL_SHAPE(ROWS, COLUMNS), &x) != PL_OK ||
       pl_alloc(PL_HBM, PL_F32, PL_SHAPE(ROWS, COLUMNS), &o) != PL_OK) {
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
     return;
   }
   uint32_t *in = pl_hbm_pointer(&x), *out = pl_hbm_pointer(&o);
@@ -170,18 +147,18 @@ static void copy_pipeline(const char *name) {
                             .out = {PL_BUFFERED(3, copy_map, BLOCK_ROWS, COLUMNS)}};
   for (int call = 0; call < 2; call++) {
     if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
-      fail(name, pl_error_message());
+      bench_fail(name, pl_error_message());
       return;
     }
   }
   pl_get_stats(&stats);
   if (memcmp(in, out, ROWS * COLUMNS * sizeof *in) != 0)
-    fail(name, "the result is wrong");
+    bench_fail(name, "the result is wrong");
   const uint64_t whole = stats.cycles * boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
-  figure_percent(name, "bandwidth", ROWS * COLUMNS * sizeof *in, whole);
+  bench_percent(name, "bandwidth", ROWS * COLUMNS * sizeof *in, whole);
   printf("FIGURE %s.cycles %u cycles\n", name, (unsigned)stats.cycles);
   if (pl_free(&x) != PL_OK || pl_free(&o) != PL_OK)
-    fail(name, pl_error_message());
+    bench_fail(name, pl_error_message());
 }
 
 int main(void) {
@@ -192,5 +169,6 @@ int main(void) {
   product("matmul_bf16_256_b64", PL_BF16, 256, 64, 3);
   resident("matmul_bf16_128_resident");
   copy_pipeline("copy_pipeline_3buf");
-  return failed ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  bench_gmm();
+  return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

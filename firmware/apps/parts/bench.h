@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What the figures of `bench` share, and the figures of the kernel library, one function a kernel. */
+#ifndef APPS_BENCH_H
+#define APPS_BENCH_H
+
+#include "pallas.h"
+
+/* `part` of `whole` as a percentage with two digits: FIGURE kernel.what value %. */
+void bench_percent(const char *kernel, const char *what, uint64_t part, uint64_t whole);
+void bench_cycles(const char *kernel, const char *what, uint64_t cycles);
+void bench_fail(const char *kernel, const char *why);
+bool bench_failed(void);
+/* Cycles of the device since reset: what a kernel does around pl_call() counts, too. */
+uint64_t bench_now(void);
+/* bf16 bits of a small non-negative integer that bf16 can hold. */
+uint16_t bench_bf16(uint32_t v);
+
+void bench_gmm(void);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "gmm.h"
+
+#include "boot.h"
+#include "device.h"
+
+/* A tile as it stands in the list: rows of one group. */
+struct tile {
+  int32_t group, start, rows;
+};
+enum { TILE_WORDS = sizeof(struct tile) / sizeof(int32_t) };
+
+/*
+ * What maps and body share: the tiles that were read last. A tile stays for many steps, and the maps run
+ * ahead of the body by a few tiles at most, so that nearly all of them are read once.
+ */
+enum { KEPT = 8 };
+static struct {
+  struct {
+    int32_t number;
+    struct tile tile;
+  } kept[KEPT];
+  int32_t columns; /* of a block */
+} shared;
+
+static const struct tile *tile_at(int32_t number) {
+  const unsigned at = (unsigned)number % KEPT;
+  if (shared.kept[at].number != number) {
+    const pl_ref list = pl_prefetch(0);
+    shared.kept[at].number = number;
+    shared.kept[at].tile =
+        (struct tile){pl_get(list, number, 0), pl_get(list, number, 1), pl_get(list, number, 2)};
+  }
+  return &shared.kept[at].tile;
+}
+
+static void x_map(const pl_grid *g, pl_index *b) {
+  const struct tile *tile = tile_at(g->id[0]);
+  b[0].start = tile->start;
+  b[0].size = tile->rows;
+  b[1].start = g->id[2];
+}
+
+static void y_map(const pl_grid *g, pl_index *b) {
+  b[0].start = tile_at(g->id[0])->group;
+  b[1].start = g->id[2];
+  b[2].start = g->id[1];
+}
+
+/* Accumulators and blocks of the result take turns: one is drained while the next is filled. */
+static void body(void) {
+  const struct tile *tile = tile_at(pl_program_id(0));
+  const int32_t n = pl_program_id(1), k = pl_program_id(2);
+  const pl_slice rows = PL_DS(0, tile->rows);
+  const pl_ref acc = pl_scratch(n & 1);
+
+  pl_dot(pl_at(acc, rows), pl_at(pl_input(0), rows), pl_input(1), k == 0 ? PL_OVERWRITE : PL_ACCUMULATE);
+  if (k != pl_num_programs(2) - 1)
+    return;
+  const pl_ref o = pl_output(0), block = pl_scratch(2 + (n & 1));
+  const int32_t first = n * shared.columns, left = pl_ref_extent(o, 1) - first;
+  const pl_slice columns = PL_DS(0, left < shared.columns ? left : shared.columns);
+
+  pl_copy(block, acc);
+  pl_copy(pl_at(o, PL_DS(tile->start, tile->rows), PL_DS(first, columns.size)), pl_at(block, rows, columns));
+}
+
+/* ---- the list of tiles ---- */
+
+/* The tiles of the groups from one on, in order. */
+struct cursor {
+  const int32_t *size;
+  int32_t groups, rows;     /* number of groups; most rows of a tile */
+  int32_t group, row, done; /* the group, its first row, its rows that earlier tiles have */
+  int32_t part;             /* of the group */
+};
+
+static bool next_tile(struct cursor *c, struct tile *tile) {
+  while (c->group < c->groups && c->done == c->size[c->group]) {
+    c->row += c->done;
+    c->done = c->part = 0;
+    c->group++;
+  }
+  if (c->group == c->groups)
+    return false;
+  const int32_t left = c->size[c->group] - c->done;
+  const int32_t rows = left / pl_cdiv(left, c->rows);
+  *tile = (struct tile){c->group, c->row + c->done, rows};
+  return true;
+}
+
+/* What decides about the order, in cycles of the matrix unit for one 16 x 16 piece of a tile's weights. */
+struct balance {
+  int32_t least;   /* rows below which a tile gets no cheaper */
+  int32_t weights; /* the port's time for the piece */
+  int32_t columns; /* of y: a row of x is fetched once for all of them */
+  int32_t ahead;   /* the port's time that the buffers of y hold, in parts of a tile's `weights` */
+};
+
+/* The time that a tile leaves to the port for others; negative: it takes more than it gives. */
+static int32_t surplus(const struct balance *b, const struct tile *tile) {
+  const int32_t busy = tile->rows < b->least ? b->least : tile->rows;
+  return busy - b->weights - tile->rows * b->weights / b->columns;
+}
+
+/* The next tile that gives time to the port (or takes it: poor). */
+static bool next_of(struct cursor *c, const struct balance *b, bool poor, struct tile *tile) {
+  while (next_tile(c, tile)) {
+    c->done += tile->rows;
+    if ((surplus(b, tile) < 0) == poor)
+      return true;
+  }
+  return false;
+}
+
+/*
+ * Writes the tiles in the order of the computation and returns how many there are. The port is ahead by
+ * `saved`, at most by what the buffers hold. A tile that takes time comes as soon as it is there; the last of
+ * them ends the list, because there is the less to do behind the matrix unit the smaller the last tile is.
+ */
+static int32_t list_tiles(const struct cursor *groups, const struct balance *b, struct tile *list) {
+  struct cursor rich = *groups, poor = *groups, count = *groups;
+  struct tile next_rich, next_poor;
+  int32_t tiles = 0, saved = 0, poor_left = 0;
+
+  while (next_of(&count, b, true, &next_poor))
+    poor_left++;
+  bool is_rich = next_of(&rich, b, false, &next_rich), is_poor = next_of(&poor, b, true, &next_poor);
+  while (is_rich || is_poor) {
+    const bool take = !is_rich || (poor_left > 1 && saved + surplus(b, &next_poor) >= 0);
+    saved += surplus(b, take ? &next_poor : &next_rich);
+    if (saved > b->ahead)
+      saved = b->ahead;
+    list[tiles++] = take ? next_poor : next_rich;
+    if (take) {
+      is_poor = next_of(&poor, b, true, &next_poor);
+      poor_left--;
+    } else {
+      is_rich = next_of(&rich, b, false, &next_rich);
+    }
+  }
+  return tiles;
+}
+
+static pl_status check(const pl_array *x, const pl_array *y, const pl_array *sizes, const pl_array *o,
+                       const struct gmm_blocks *blocks) {
+  int64_t sum = 0;
+
+  if (x->rank != 2 || y->rank != 3 || o->rank != 2 || sizes->rank != 1 || sizes->dtype != PL_INT32 ||
+      x->shape[1] != y->shape[1] || o->shape[0] != x->shape[0] || o->shape[1] != y->shape[2] ||
+      sizes->shape[0] != y->shape[0])
+    return pl_error(PL_ERROR_SHAPE,
+                    "gmm: x [M,K], y [G,K,N], sizes int32 [G] and o [M,N] are needed; x has %d columns, y %d "
+                    "matrices of %d x %d, sizes %d elements, o %d x %d",
+                    (int)x->shape[1], (int)y->shape[0], (int)y->shape[1], (int)y->shape[2],
+                    (int)sizes->shape[0], (int)o->shape[0], (int)o->shape[1]);
+  if (sizes->space != PL_HBM || o->space != PL_HBM)
+    return pl_error(PL_ERROR_ARGUMENT, "gmm: sizes and o must be in HBM");
+  if (blocks->m <= 0 || blocks->n <= 0 || blocks->k <= 0)
+    return pl_error(PL_ERROR_ARGUMENT, "gmm: blocks of %d x %d x %d; each must be at least 1", (int)blocks->m,
+                    (int)blocks->n, (int)blocks->k);
+  const int32_t *size = pl_hbm_pointer(sizes);
+  for (int32_t g = 0; g < sizes->shape[0]; g++) {
+    sum += size[g];
+    if (size[g] < 0 || sum > x->shape[0])
+      return pl_error(
+          PL_ERROR_ARGUMENT,
+          "gmm: group %d has %d rows, %d in all up to it; 0 or more each and at most x's %d in all "
+          "are right",
+          (int)g, (int)size[g], (int)sum, (int)x->shape[0]);
+  }
+  return PL_OK;
+}
+
+pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks) {
+  pl_array list;
+  pl_status status = check(&x, &y, &sizes, &o, blocks);
+
+  if (status != PL_OK)
+    return status;
+  const int32_t bm = blocks->m, bn = blocks->n, bk = blocks->k, columns = pl_cdiv(o.shape[1], bn),
+                depth = pl_cdiv(x.shape[1], bk), buffers = blocks->buffers != 0 ? blocks->buffers : 3,
+                dim = (int32_t)boot_params.value[TPU_PARAM_DIM];
+  /* A group has at most one tile more than its rows fill: the shape does not depend on the sizes. */
+  status = pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(x.shape[0] / bm + sizes.shape[0], TILE_WORDS), &list);
+  if (status != PL_OK)
+    return status;
+  const struct cursor groups = {.size = pl_hbm_pointer(&sizes), .groups = sizes.shape[0], .rows = bm};
+  struct balance balance = {.least = dim + 1, .columns = o.shape[1]};
+  balance.weights =
+      dim * dim * (int32_t)pl_dtype_bytes(y.dtype) / (int32_t)boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
+  balance.ahead = balance.weights * (buffers - 1) / (columns * depth);
+  const int32_t tiles = list_tiles(&groups, &balance, pl_hbm_pointer(&list));
+  const pl_dtype sum = x.dtype == PL_INT8 ? PL_INT32 : PL_F32;
+  /* Behind x's last column there must be zeros, as there are behind y's last row: 0 x NaN is no 0. */
+  const unsigned fill = x.shape[1] % bk != 0 ? PL_FILL_VALUE : PL_FILL_UNSPECIFIED;
+  const pl_kernel kernel = {
+      .name = "gmm",
+      .body = body,
+      .grid = PL_GRID(pl_dyn(tiles), columns, depth),
+      .num_scalar_prefetch = 1,
+      .in = {PL_SPEC(PL_DIMS(bm, bk), .map = x_map, .kind = {PL_BOUNDED}, .fill = fill),
+             PL_SPEC(PL_DIMS(1, bk, bn), .map = y_map, .kind = {PL_SQUEEZED},
+                     .buffer_count = (uint8_t)buffers, .lookahead = 1)},
+      .out = {PL_IN_HBM},
+      .scratch = {PL_ACC(sum, bm, bn), PL_ACC(sum, bm, bn), PL_VMEM(o.dtype, bm, bn),
+                  PL_VMEM(o.dtype, bm, bn)},
+      .cost = {.macs = (uint64_t)o.shape[0] * (uint32_t)o.shape[1] * (uint32_t)x.shape[1],
+               .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1]},
+  };
+  shared.columns = bn;
+  for (unsigned i = 0; i < KEPT; i++)
+    shared.kept[i].number = -1;
+  status = pl_call(&kernel, PL_ARGS(list, x, y), PL_RESULTS(o));
+  const pl_status freed = pl_free(&list);
+  return status != PL_OK ? status : freed;
+}

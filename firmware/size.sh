@@ -3,7 +3,7 @@
 #
 # Size of the runtime (all of the kernel runtime, whether a program uses it or not, and what it and a program that
 # does nothing use of the drivers) as linked: code with constants, and static data, from the map of a link
-# that keeps all of the kernel runtime. Vector functions are counted apart: a program that launches none does
+# that keeps all of the kernel runtime. Vector functions and vector_cross.c are counted apart: a program that uses none does
 # not have them. With --check a line PASS or FAIL a bar.
 #
 #   size.sh MAP [--check]
@@ -31,7 +31,7 @@ done < <(awk '
   { object = "" }
   /^ \./ { name = $1; size = $3; object = $4 }
   /^ +0x/ { size = $2; object = $3 }
-  object ~ /obj\/(hal|pallas)\// { print object ~ /pallas\/vfn_/ ? "vector" : "core", name, size }' "$1")
+  object ~ /obj\/(hal|pallas)\// { print object ~ /pallas\/(vfn_|vector_cross)/ ? "vector" : "core", name, size }' "$1")
 [ "$code" -gt 0 ] || { echo "size.sh: no runtime in $1" >&2; exit 1; }
 if [ "$2" != --check ]; then
   echo "runtime: $code bytes of code and constants (bar $CODE_BAR), $data bytes of static data (bar $DATA_BAR)"

@@ -466,6 +466,28 @@ enum pl_reduction { PL_OVER_ROWS = 0, PL_OVER_COLUMNS = 1, PL_OVER_ALL = 2 };
 void pl_reduce_sum(pl_ref o, pl_ref x, enum pl_reduction over);
 void pl_reduce_max(pl_ref o, pl_ref x, enum pl_reduction over);
 void pl_reduce_min(pl_ref o, pl_ref x, enum pl_reduction over);
+/*
+ * o = x with elements moved `shift` places towards higher indices of a dimension, those past the end to its
+ * start; any integer. o has x's shape and dtype, and shares no memory with it. Two copies by DMA.
+ */
+void pl_roll(pl_ref o, pl_ref x, int32_t shift, unsigned dimension);
+/*
+ * o[j, i] = x[i, j]: rank 2, any extents, equal dtypes, o in VMEM. bf16 as a narrowing store does: NaNs
+ * become canonical, subnormals zero. Extents that are no multiples of LANES (of 8 with 4 lanes) cost a
+ * temporary and a copy.
+ */
+void pl_transpose(pl_ref o, pl_ref x);
+/*
+ * o, int32, gets random bits: those of element (row + i, column + j) under the key are in o[i, j], so that
+ * they depend neither on blocks nor on the model. Leading dimensions are folded into rows. Threefry-2x32-20:
+ * with the key {0, seed} row 0 is jax.random.bits(jax.random.key(seed), (n,)).
+ */
+void pl_random_bits(pl_ref o, const uint32_t key[2], uint32_t row, uint32_t column);
+/*
+ * o, bf16, = x, f32, rounded up with the probability of the part that is cut off: x's bits plus the low 16 of
+ * bits (int32, x's shape), then cut. Infinities and NaN as pl_copy.
+ */
+void pl_stochastic_round(pl_ref o, pl_ref x, pl_ref bits);
 /* No ref, where one is optional. */
 extern struct pl_view pl_nothing;
 #define PL_NO_REF ((pl_ref){&pl_nothing, 1})

@@ -22,10 +22,10 @@ static unsigned v_row(unsigned source) {
   return source;
 }
 static unsigned v_source(unsigned group, unsigned source) {
-  return 4 + 7 * group + source;
+  return PL_V_SOURCE + PL_V_GROUP * group + source;
 }
 static unsigned v_result(unsigned group) {
-  return 4 + 7 * group + 3;
+  return PL_V_RESULT + PL_V_GROUP * group;
 }
 
 bool pl_is_float(unsigned dtype) {
@@ -163,7 +163,7 @@ static tpu_vasm_source emit_compute(struct pl_program *p, const struct pl_signat
   return at;
 }
 
-static void emit_elementwise(struct pl_program *p, const struct pl_signature *s) {
+void pl_emit_elementwise(struct pl_program *p, const struct pl_signature *s, pl_emit_compute *compute) {
   if (needs_zero(s))
     pl_emit(p, tpu_vasm_const(V_ZERO, 0));
   const uint32_t loop0 = p->count;
@@ -180,7 +180,7 @@ static void emit_elementwise(struct pl_program *p, const struct pl_signature *s)
   for (unsigned g = 0; g < s->groups; g++) {
     if (g + 1u < s->groups)
       emit_load(p, s, g + 1);
-    tpu_vasm_source value = emit_compute(p, s, g);
+    tpu_vasm_source value = compute(p, s, g);
     pl_emit(p, tpu_vasm_st(value, pl_memory_of(p, s, 0, g)));
   }
   pl_emit(p, tpu_vasm_end(1));
@@ -211,7 +211,10 @@ static bool same_signature(const struct pl_signature *a, const struct pl_signatu
 
 /* Gives operands their address registers; the groups are as many as the eight registers allow. */
 void pl_assign_registers(struct pl_signature *s, struct pl_program *p, uint32_t row_groups) {
-  const unsigned most = s->operation >= PL_OP_ARGMAX || row_groups < 2 ? 1 : row_groups < 4 ? 2 : 4;
+  const unsigned most = s->groups != 0                                   ? s->groups
+                        : s->operation >= PL_OP_ARGMAX || row_groups < 2 ? 1
+                        : row_groups < 4                                 ? 2
+                                                                         : 4;
   for (s->groups = (uint8_t)most;; s->groups /= 2) {
     p->aregs = 0;
     for (unsigned i = 0; i <= s->sources; i++) {
@@ -225,19 +228,21 @@ void pl_assign_registers(struct pl_signature *s, struct pl_program *p, uint32_t 
 
 /* Finds or loads the program; false with a sticky error if that is not possible. */
 bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct pl_program *p,
-                     uint32_t *entry) {
+                     uint32_t *entry, const struct pl_vector_maker *maker) {
   for (uint32_t i = 0; i < loaded_count; i++)
     if (same_signature(&loaded[i].signature, s)) {
       *entry = loaded[i].entry;
       return true;
     }
   p->count = 0;
-  if (s->operation == PL_OP_ARGMAX)
+  if (maker != NULL)
+    maker->emit(p, s);
+  else if (s->operation == PL_OP_ARGMAX)
     pl_emit_argmax(p, s);
   else if (s->operation >= PL_OP_REDUCE)
     pl_emit_reduce(p, s);
   else
-    emit_elementwise(p, s);
+    pl_emit_elementwise(p, s, emit_compute);
   const uint32_t room = pl_program_room(c);
   if (p->count > PL_MAX_INSTRUCTIONS || p->count > room) {
     pl_fail(PL_ERROR_UNSUPPORTED, "a vector program of %u instructions; there is room for %u",

@@ -25,7 +25,8 @@ static pl_status check_shapes(struct pl_vector_call *call, struct pl_signature *
   return PL_OK;
 }
 
-static void begin(struct pl_vector_call *call, unsigned operation, unsigned sources) {
+void pl_vector_begin(struct pl_vector_call *call, unsigned operation, unsigned sources) {
+  call->maker = NULL;
   call->operation = operation;
   call->sources = sources;
   call->scalar = 0;
@@ -33,13 +34,14 @@ static void begin(struct pl_vector_call *call, unsigned operation, unsigned sour
   call->written = NULL;
 }
 
-static PL_COLD void elementwise_slow(struct pl_vector_call *call, const pl_ref *refs, unsigned narrow) {
+PL_COLD void pl_vector_elementwise(struct pl_vector_call *call, const pl_ref *refs, unsigned narrow) {
   struct pl_context *c = pl_self();
   struct pl_signature s = {0};
 
   if (!pl_vector_take(c, call, refs) || check_shapes(call, &s, narrow) != PL_OK)
     return;
-  if (call->sources >= 2 && pl_is_float(call->view[1]->dtype) != pl_is_float(call->view[2]->dtype)) {
+  if (call->maker == NULL && call->sources >= 2 &&
+      pl_is_float(call->view[1]->dtype) != pl_is_float(call->view[2]->dtype)) {
     pl_fail(PL_ERROR_SHAPE, "%s: %s and %s; cast one with pl_copy", pl_operation_name(call->operation),
             pl_dtype_name(call->view[1]->dtype), pl_dtype_name(call->view[2]->dtype));
     return;
@@ -59,8 +61,8 @@ static __attribute__((noinline)) void elementwise(pl_ref o, pl_ref a, pl_ref b, 
     return;
   const pl_ref refs[3] = {o, a, b};
   struct pl_vector_call call;
-  begin(&call, operation, sources);
-  elementwise_slow(&call, refs, 1u << 2);
+  pl_vector_begin(&call, operation, sources);
+  pl_vector_elementwise(&call, refs, 1u << 2);
 }
 
 void pl_add(pl_ref o, pl_ref a, pl_ref b) {
@@ -98,8 +100,8 @@ void pl_relu(pl_ref o, pl_ref x, pl_ref bias) {
 void pl_where(pl_ref o, pl_ref mask, pl_ref a, pl_ref b) {
   const pl_ref refs[] = {o, a, b, mask};
   struct pl_vector_call call;
-  begin(&call, PL_OP_WHERE, 3);
-  elementwise_slow(&call, refs, 7u << 1);
+  pl_vector_begin(&call, PL_OP_WHERE, 3);
+  pl_vector_elementwise(&call, refs, 7u << 1);
 }
 
 void pl_store_masked(pl_ref o, pl_ref x, pl_ref mask) {
@@ -115,7 +117,7 @@ void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns) {
 
   if (v == NULL)
     return;
-  begin(&call, PL_OP_COPY, 1);
+  pl_vector_begin(&call, PL_OP_COPY, 1);
   call.keeps = call.bounded = true;
   call.rows = rows;
   call.columns = columns;
@@ -124,14 +126,14 @@ void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns) {
     pl_fail(PL_ERROR_ARGUMENT, "pl_store_bounded: %d rows and %d columns; there are 0 to %d and 0 to %d",
             (int)rows, (int)columns, (int)plane.rows, (int)plane.columns);
   else if (rows > 0 && columns > 0)
-    elementwise_slow(&call, refs, 0);
+    pl_vector_elementwise(&call, refs, 0);
 }
 
 void pl_broadcast(pl_ref o, pl_ref x) {
   const pl_ref refs[] = {o, x};
   struct pl_vector_call call;
-  begin(&call, PL_OP_COPY, 1);
-  elementwise_slow(&call, refs, 1u << 1);
+  pl_vector_begin(&call, PL_OP_COPY, 1);
+  pl_vector_elementwise(&call, refs, 1u << 1);
 }
 
 void pl_copy(pl_ref o, pl_ref x) {
@@ -155,7 +157,7 @@ static void generate(unsigned operation, struct pl_view *view, uint32_t value) {
   struct pl_signature s = {0};
   const uint32_t before = c->body_used[PL_VMEM];
 
-  begin(&call, operation, 0);
+  pl_vector_begin(&call, operation, 0);
   call.view[0] = view;
   call.scalar = value;
   if (pl_vector_place(c, &call, 0) == PL_OK)
@@ -209,7 +211,7 @@ static __attribute__((noinline)) void reduce(pl_ref o, pl_ref x, unsigned operat
 
   if (pl_vector_again(c, operation, o, x, NULL, 0))
     return;
-  begin(&call, operation, 1);
+  pl_vector_begin(&call, operation, 1);
   if (!pl_vector_take(c, &call, refs))
     return;
   const struct pl_plane *to = &call.plane[0], *from = &call.plane[1];

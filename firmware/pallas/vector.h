@@ -19,10 +19,13 @@ enum pl_operation {
   PL_OP_RELU,      /* max(x, 0) */
   PL_OP_BIAS_RELU, /* max(x + bias, 0) */
   PL_OP_WHERE,     /* sources a, b, mask */
+  PL_OP_STOCHASTIC_ROUND,
   PL_OP_FILL,
   PL_OP_IOTA_ROWS,
   PL_OP_IOTA_COLUMNS,
+  PL_OP_RANDOM,
   PL_OP_ARGMAX,
+  PL_OP_TRANSPOSE,
   PL_OP_REDUCE, /* + enum pl_reducer + 3 x enum pl_reduction: the last nine */
 };
 enum pl_reducer { PL_REDUCE_SUM, PL_REDUCE_MAX, PL_REDUCE_MIN };
@@ -62,7 +65,18 @@ struct pl_plane {
   int32_t rows, columns, pitch;
 };
 
+struct pl_vector_call;
+/*
+ * Operations whose makers are not the core's, so that they are linked only where they are used
+ * (vector_cross.c): the program, and, if it is not walked element by element, its loops and strides.
+ */
+struct pl_vector_maker {
+  void (*emit)(struct pl_program *p, const struct pl_signature *s);
+  void (*describe)(struct pl_vector_record *r, const struct pl_vector_call *call, const struct pl_program *p);
+};
+
 struct pl_vector_call {
+  const struct pl_vector_maker *maker; /* NULL: the core's */
   unsigned operation;
   struct pl_view *view[1 + PL_VECTOR_SOURCES];
   struct pl_plane plane[1 + PL_VECTOR_SOURCES];
@@ -102,17 +116,28 @@ void pl_vector_run(struct pl_context *c, struct pl_vector_call *call, struct pl_
 bool pl_is_float(unsigned dtype);
 /* Whether all groups of rows of an operand use one address register. */
 bool pl_one_register(const struct pl_side *side);
-/* Gives operands their address registers; the groups are as many as the eight registers allow. */
+/* Gives operands their address registers; the groups, if not given, are as many as the eight registers allow.
+ */
 void pl_assign_registers(struct pl_signature *s, struct pl_program *p, uint32_t row_groups);
-/* Finds or loads the program; false with a sticky error if that is not possible. */
+/* Finds or loads the program; false with a sticky error if that is not possible. maker: NULL, or who emits
+ * it. */
 bool pl_load_program(struct pl_context *c, const struct pl_signature *s, struct pl_program *p,
-                     uint32_t *entry);
+                     uint32_t *entry, const struct pl_vector_maker *maker);
 /* Grows when the program memory is emptied: records of an older one are stale. */
 extern uint32_t pl_programs_generation;
 
 /* reduce.c: the programs that carry a value over tiles. */
 void pl_emit_argmax(struct pl_program *p, const struct pl_signature *s);
 void pl_emit_reduce(struct pl_program *p, const struct pl_signature *s);
+
+/* ---- vector.c ---- */
+void pl_vector_begin(struct pl_vector_call *call, unsigned operation, unsigned sources);
+/* Checks and queues an elementwise operation; which sources may be narrower than the result, as bits. */
+void pl_vector_elementwise(struct pl_vector_call *call, const pl_ref *refs, unsigned narrow);
+
+/* Sets one address register of a record. */
+void pl_set_address(struct pl_vector_record *r, unsigned areg, unsigned operand, uint32_t offset,
+                    int32_t pitch, int32_t stride0, int32_t stride1);
 
 /* Queues the operation of a record; views: result, sources. */
 void pl_vector_queue(struct pl_context *c, const struct pl_vector_record *r, struct pl_view *const *views,

@@ -20,10 +20,27 @@ bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane) {
 }
 
 const char *pl_operation_name(unsigned operation) {
-  static const char *const names[] = {
-      "?",       "pl_copy",  "pl_add",        "pl_sub",   "pl_mul",       "pl_max",
-      "pl_min",  "pl_less",  "pl_less_equal", "pl_equal", "pl_not_equal", "pl_relu",
-      "pl_relu", "pl_where", "pl_fill",       "pl_iota",  "pl_iota",      "pl_argmax"};
+  static const char *const names[] = {"?",
+                                      "pl_copy",
+                                      "pl_add",
+                                      "pl_sub",
+                                      "pl_mul",
+                                      "pl_max",
+                                      "pl_min",
+                                      "pl_less",
+                                      "pl_less_equal",
+                                      "pl_equal",
+                                      "pl_not_equal",
+                                      "pl_relu",
+                                      "pl_relu",
+                                      "pl_where",
+                                      "pl_stochastic_round",
+                                      "pl_fill",
+                                      "pl_iota",
+                                      "pl_iota",
+                                      "pl_random_bits",
+                                      "pl_argmax",
+                                      "pl_transpose"};
   static const char *const reductions[] = {"pl_reduce_sum", "pl_reduce_max", "pl_reduce_min"};
   return operation < PL_OP_REDUCE ? names[operation] : reductions[(operation - PL_OP_REDUCE) % 3];
 }

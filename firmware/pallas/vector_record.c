@@ -5,8 +5,8 @@
  */
 #include "vector.h"
 
-static void set_address(struct pl_vector_record *r, unsigned areg, unsigned operand, uint32_t offset,
-                        int32_t pitch, int32_t stride0, int32_t stride1) {
+void pl_set_address(struct pl_vector_record *r, unsigned areg, unsigned operand, uint32_t offset,
+                    int32_t pitch, int32_t stride0, int32_t stride1) {
   r->operand[areg] = (uint8_t)operand;
   r->offset[areg] = offset;
   r->pitch[areg] = pitch;
@@ -35,15 +35,15 @@ static void describe_elementwise(struct pl_vector_record *r, const struct pl_vec
                   across = tile_step(call->view[i]);
     switch (side->broadcast) {
     case PL_BROADCAST_ROW:
-      set_address(r, p->areg[i], i, 0, 0, across, 0);
+      pl_set_address(r, p->areg[i], i, 0, 0, across, 0);
       break;
     case PL_BROADCAST_ELEMENT:
-      set_address(r, p->areg[i], i, 0, 0, 0, 0);
+      pl_set_address(r, p->areg[i], i, 0, 0, 0, 0);
       break;
     default:
       for (unsigned g = 0; g < (pl_one_register(side) ? 1u : s->groups); g++)
-        set_address(r, p->areg[i] + g, i, (uint32_t)(8 * (int32_t)g * pitch), pitch,
-                    (side->broadcast == PL_BROADCAST_COLUMN ? 0 : across) - passes * down, down);
+        pl_set_address(r, p->areg[i] + g, i, (uint32_t)(8 * (int32_t)g * pitch), pitch,
+                       (side->broadcast == PL_BROADCAST_COLUMN ? 0 : across) - passes * down, down);
     }
   }
 }
@@ -70,11 +70,12 @@ static void describe_reduction(struct pl_vector_record *r, const struct pl_vecto
   const bool peeled = call->operation >= PL_OP_REDUCE; /* the last tile of the inner loop (reduce.c) */
   r->loop[1] -= peeled;
   if (over == PL_OVER_ROWS) {
-    set_address(r, p->areg[1], 1, 0, x->pitch, across - (groups - 1) * down, down);
-    set_address(r, p->areg[0], 0, 0, 0, tile_step(call->view[0]), 0);
+    pl_set_address(r, p->areg[1], 1, 0, x->pitch, across - (groups - 1) * down, down);
+    pl_set_address(r, p->areg[0], 0, 0, 0, tile_step(call->view[0]), 0);
   } else {
-    set_address(r, p->areg[1], 1, 0, x->pitch, down - (tiles - peeled) * across, across);
-    set_address(r, p->areg[0], 0, 0, over == PL_OVER_ALL ? 0 : next, over == PL_OVER_ALL ? 0 : 8 * next, 0);
+    pl_set_address(r, p->areg[1], 1, 0, x->pitch, down - (tiles - peeled) * across, across);
+    pl_set_address(r, p->areg[0], 0, 0, over == PL_OVER_ALL ? 0 : next, over == PL_OVER_ALL ? 0 : 8 * next,
+                   0);
   }
 }
 
@@ -86,12 +87,14 @@ static bool make_record(struct pl_context *c, struct pl_vector_record *r, const 
   s->sources = (uint8_t)call->sources;
   const uint32_t rows = (uint32_t)call->plane[call->operation >= PL_OP_ARGMAX ? 1 : 0].rows;
   pl_assign_registers(s, &p, (rows + 7) / 8);
-  if (!pl_load_program(c, s, &p, &r->entry))
+  if (!pl_load_program(c, s, &p, &r->entry, call->maker))
     return false;
   r->addresses = p.aregs;
   r->rows = (uint32_t)call->plane[0].rows;
   r->columns = (uint32_t)call->plane[0].columns;
-  if (call->operation >= PL_OP_ARGMAX)
+  if (call->maker != NULL && call->maker->describe != NULL)
+    call->maker->describe(r, call, &p);
+  else if (call->operation >= PL_OP_ARGMAX)
     describe_reduction(r, call, &p);
   else
     describe_elementwise(r, call, s, &p);

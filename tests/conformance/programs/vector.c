@@ -135,6 +135,44 @@ static void op_fill(void) {
   run("fill", fill_body, NULL, (pl_arrays){0}, PL_RESULTS(o, p, q));
 }
 
+static void roll_body(void) {
+  pl_roll(pl_output(0), pl_input(0), 5, 1);
+  pl_roll(pl_output(1), pl_input(0), -3, 0);
+}
+static void op_roll(void) {
+  const pl_array x = case_input("x"), o = case_output("o", NULL), p = case_output("p", NULL);
+  run("roll", roll_body, NULL, PL_ARGS(x), PL_RESULTS(o, p));
+}
+
+static void transpose_body(void) {
+  for (unsigned i = 0; i < 3; i++)
+    pl_transpose(pl_output(i), pl_input(i));
+}
+static void op_transpose(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), z = case_input("z"), o = case_output("o", NULL),
+                 p = case_output("p", NULL), q = case_output("q", NULL);
+  run("transpose", transpose_body, NULL, PL_ARGS(x, y, z), PL_RESULTS(o, p, q));
+}
+
+static const uint32_t random_key[2] = {0, 42};
+static void random_body(void) { /* in two parts */
+  pl_random_bits(pl_at(pl_output(0), PL_ALL, PL_DS(0, 96)), random_key, 0, 0);
+  pl_random_bits(pl_at(pl_output(0), PL_ALL, PL_DS(96, 104)), random_key, 0, 96);
+}
+static void op_random(void) {
+  const pl_array o = case_output("o", NULL);
+  run("random", random_body, NULL, (pl_arrays){0}, PL_RESULTS(o));
+}
+
+static void stochastic_body(void) {
+  pl_random_bits(pl_output(1), random_key, 0, 0);
+  pl_stochastic_round(pl_output(0), pl_input(0), pl_output(1));
+}
+static void op_stochastic_round(void) {
+  const pl_array x = case_input("x"), o = case_output("o", NULL), p = case_output("p", NULL);
+  run("stochastic", stochastic_body, NULL, PL_ARGS(x), PL_RESULTS(o, p));
+}
+
 static void copy_body(void) {
   pl_copy(pl_output(0), pl_input(0));
 }
@@ -214,27 +252,13 @@ static void op_relu(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(op_add),
-    CASE(op_sub),
-    CASE(op_mul),
-    CASE(op_max),
-    CASE(op_min),
-    CASE(op_special),
-    CASE(op_one_for_all),
-    CASE(op_compare),
-    CASE(op_where),
-    CASE(op_store_masked),
-    CASE(op_store_bounded),
-    CASE(op_broadcast),
-    CASE(op_iota),
-    CASE(op_fill),
-    CASE(op_cast),
-    CASE(op_reduce),
-    CASE(op_reduce_int),
-    CASE(op_reduce_real),
-    CASE(op_argmax),
-    CASE(op_argmax_special),
-    CASE(op_argmax_zeros),
-    CASE(op_relu),
-    CASE_END,
+    CASE(op_add),          CASE(op_sub),           CASE(op_mul),
+    CASE(op_max),          CASE(op_min),           CASE(op_special),
+    CASE(op_one_for_all),  CASE(op_compare),       CASE(op_where),
+    CASE(op_store_masked), CASE(op_store_bounded), CASE(op_broadcast),
+    CASE(op_iota),         CASE(op_fill),          CASE(op_roll),
+    CASE(op_transpose),    CASE(op_random),        CASE(op_stochastic_round),
+    CASE(op_cast),         CASE(op_reduce),        CASE(op_reduce_int),
+    CASE(op_reduce_real),  CASE(op_argmax),        CASE(op_argmax_special),
+    CASE(op_argmax_zeros), CASE(op_relu),          CASE_END,
 };

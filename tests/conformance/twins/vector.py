@@ -134,6 +134,42 @@ def op_fill(t):
         t.output(name, value)
 
 
+def op_roll(t):
+    def body(x, o, p):
+        o[...] = jnp.roll(x[...], 5, axis=1)
+        p[...] = jnp.roll(x[...], -3, axis=0)
+    for name, value in zip("op", one_step(t, body, [t.x], (shape("int32", 24, 40), shape("int32", 24, 40)))):
+        t.output(name, value)
+
+
+def op_transpose(t):
+    def body(x, y, z, o, p, q):
+        o[...] = x[...].T
+        p[...] = y[...].T
+        q[...] = z[...].T
+    shapes = (shape("f32", 40, 24), shape("bf16", 16, 32), shape("int8", 21, 13))
+    for name, value in zip("opq", one_step(t, body, [t.x, t.y, t.z], shapes)):
+        t.output(name, value)
+
+
+def random_bits(n):
+    """Row 0 under the key (0, 42)."""
+    return jax.random.bits(jax.random.key(42), (n,), "uint32").reshape(1, n)
+
+
+def op_random(t):
+    """JAX's generator itself: its kernels on a CPU have none."""
+    t.output("o", jax.lax.bitcast_convert_type(random_bits(200), jnp.int32))
+
+
+def op_stochastic_round(t):
+    """The definition, on bits; pltpu.stochastic_round is not there on a CPU."""
+    r = random_bits(200)
+    bits = jax.lax.bitcast_convert_type(t.x, jnp.uint32) + (r & 0xffff)
+    t.output("o", jax.lax.bitcast_convert_type((bits >> 16).astype(jnp.uint16), jnp.bfloat16))
+    t.output("p", jax.lax.bitcast_convert_type(r, jnp.int32))
+
+
 CASTS = (("f32", "bf16"), ("f32", "int32"), ("f32", "int8"), ("int32", "f32"), ("int32", "int8"), ("int32", "bf16"),
          ("bf16", "f32"), ("int8", "int32"), ("int8", "f32"), ("uint8", "f32"), ("uint8", "int32"))
 

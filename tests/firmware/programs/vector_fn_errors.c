@@ -2,27 +2,6 @@
 /* What each misuse of vector functions says. */
 #include "vector_fn_int.h"
 #include "mmio.h"
-#include "pallas.h"
-
-#include <stdio.h>
-#include <string.h>
-
-static unsigned failures, checks;
-static pl_array x, o;
-
-static int32_t *x32(int i) {
-  return (int32_t *)pl_hbm_pointer(&x) + i;
-}
-static int32_t *o32(int i) {
-  return (int32_t *)pl_hbm_pointer(&o) + i;
-}
-static void arrays(pl_dtype from, pl_dtype to, int32_t rows, int32_t columns) {
-  x = pl_hbm_array(1 << 20, from, PL_SHAPE(rows, columns));
-  o = pl_hbm_array(2 << 20, to, PL_SHAPE(rows, columns));
-  memset(pl_hbm_pointer(&o), 0x55, (size_t)rows * (size_t)columns * 4);
-  for (int i = 0; i < rows * columns; i++)
-    *x32(i) = i * 7 % 101 - 50;
-}
 
 PL_VECTOR_FN(mix, 2, 0) {
   pl_vstore(PL_REF(1), mix_of(pl_vload(PL_REF(0))));
@@ -103,18 +82,7 @@ static void expect(pl_vector_fn *fn, void (*body)(void), const char *text) {
   if (status != PL_OK && strstr(pl_error_message(), text) != NULL)
     return;
   failures++;
-  printf("FAIL %s in: %s\n", text, status != PL_OK ? pl_error_message() : "(no error)");
-}
-/* A right launch after all of them. */
-static void expect_mixed(void) {
-  const pl_kernel kernel = {.name = "after errors", .body = mix_body, .scratch = {PL_SMEM(PL_INT32, 4)}};
-  bool right = pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) == PL_OK;
-  for (int i = 0; i < 16 * 32; i++)
-    right = right && *o32(i) == mixed(*x32(i));
-  checks++;
-  failures += !right;
-  if (!right)
-    printf("FAIL %s: %s\n", kernel.name, pl_error_message());
+  printf("FAIL no \"%s\" in: %s\n", text, status != PL_OK ? pl_error_message() : "(no error)");
 }
 static void test_errors(void) {
   arrays(PL_INT32, PL_INT32, 16, 32);
@@ -135,11 +103,12 @@ static void test_errors(void) {
   expect(NULL, space_body, "is in SMEM");
   expect(NULL, shape_body, "refs have 16 rows of 32 columns, or 1 of either");
   expect(NULL, outside_body, "outside the body of a vector function");
-  expect_mixed();
+  run("after errors", mix_body);
+  for (int i = 0; i < 16 * 32; i++)
+    check("after errors", i, *o32(i), mixed(*x32(i)));
 }
 
 int main(void) {
   test_errors();
-  printf("%s %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks, failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  return verdict("errors of vector functions");
 }

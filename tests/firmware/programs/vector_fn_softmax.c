@@ -60,11 +60,11 @@ int main(void) {
     float sum = 0;
     for (int c = 0; c < COLUMNS; c++)
       sum += *o_of(r * COLUMNS + c);
-    check("sum of row", r, near(sum, 1, 2e-6f));
+    check("a row of softmax adds up to 1", r, near(sum, 1, 2e-6f));
   }
   const uint32_t cycles = (vector_cycles(2 * TIMES) - vector_cycles(TIMES)) / (TIMES * ROWS / 8);
   printf("FIGURE softmax.cycles_8x128 %u cycles\n", (unsigned)cycles);
-  check("over 240 cycles", (int)cycles, lanes != 16 || cycles <= 240);
-  printf("%s %u checks, %u failures\n", failures ? "FAIL" : "PASS", checks, failures);
-  return failures ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+  check("softmax of 8 rows of 128 columns takes 240 cycles at most", (int)cycles,
+        lanes != 16 || cycles <= 240);
+  return verdict("softmax as a vector function");
 }

@@ -74,8 +74,9 @@ enum vfn_flags {
   VFN_FLAG_LIVE = 1,
   VFN_FLAG_INT = 2, /* memory: register type */
   VFN_FLAG_MASKED = 4,
-  VFN_FLAG_SLOT = 8,  /* a constant in a scalar slot, c */
-  VFN_FLAG_FILL = 16, /* x enum tpu_fill */
+  VFN_FLAG_SLOT = 8,    /* a constant in a scalar slot, c */
+  VFN_FLAG_FILL = 16,   /* x enum tpu_fill */
+  VFN_FLAG_SPREAD = 64, /* a load whose first lane goes to all others */
 };
 
 struct vfn_node {

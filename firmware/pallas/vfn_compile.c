@@ -133,6 +133,12 @@ static bool check_place(struct vfn_program *p, struct vfn_node *n) {
     if (!root && !row_load) {
       n->flags |= VFN_FLAG_MASKED;
       p->peeled = p->peeled || outer;
+      /* The mask is that of the inner loop's last tile: of a ragged one some lanes would get the fill. */
+      if (n->op == TPU_VOP_LD && outer && one == VFN_ONE_COLUMN) {
+        p->matters |= VFN_SHAPE_RAGGED_COLUMNS;
+        if (p->key.shape & VFN_SHAPE_RAGGED_COLUMNS)
+          n->flags |= VFN_FLAG_SPREAD;
+      }
     }
   }
   const bool lanes = n->op >= TPU_VOP_RL_FSUM && n->op <= TPU_VOP_RL_IARGMAX;

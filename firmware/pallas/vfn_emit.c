@@ -84,7 +84,7 @@ static struct tpu_vasm_memory memory(const struct maker *m, const struct vfn_nod
       .column = (side->extent & VFN_ONE_COLUMN) != 0,
       .acc = side->acc,
       .masked = (n->flags & VFN_FLAG_MASKED) != 0,
-      .fill = (enum tpu_fill)(n->op == TPU_VOP_LD ? n->flags / VFN_FLAG_FILL : 0),
+      .fill = (enum tpu_fill)(n->op == TPU_VOP_LD ? n->flags / VFN_FLAG_FILL & 3 : 0),
       .rgrp = rows ? group : 0,
       .cgrp = rows ? 0 : group,
   };
@@ -181,6 +181,8 @@ static bool compute(struct maker *m, unsigned node, unsigned position) {
     else if (value && !take(m, &r->reg[node][g]))
       return false;
     put(m, instruction(m, node, g));
+    if (n->flags & VFN_FLAG_SPREAD)
+      put(m, tpu_vasm_move(TPU_VOP_BC_LANE, r->reg[node][g], TPU_V(r->reg[node][g]), 0));
   }
   if (value && into == 0 && n->last == position) /* nobody reads it */
     for (unsigned g = 0; g < groups; g++)

@@ -48,7 +48,38 @@ static void test_refs(void) {
                           : *x32(r * S_COLUMNS + c));
 }
 
+/* ---- a value a row, loaded before a loop over ragged columns and used in it and behind it ---- */
+PL_VECTOR_FN(per_row, 3, 0) {
+  const pl_v own = pl_vload(PL_REF(1));
+  pl_v sum = pl_vzero();
+  PL_FOR_LANES(&sum) {
+    const pl_v v = pl_vmul(pl_vload(PL_REF(0)), own);
+    sum = pl_vadd(sum, v);
+    pl_vstore(PL_REF(2), v);
+  }
+  sum = pl_vadd(pl_vsum_lanes(sum), pl_vload(PL_REF(1)));
+  PL_FOR_LANES() pl_vstore(PL_REF(2), pl_vadd(sum, pl_vload(PL_REF(2))));
+}
+static void per_row_body(void) {
+  const pl_ref in = pl_input(0), out = pl_output(0);
+  pl_vrun(per_row, PL_REFS(in, pl_at(in, PL_ALL, PL_DS(16, 1)), out), PL_NO_SCALARS);
+}
+static void test_per_row(void) {
+  enum { ROWS = 45, COLUMNS = 39 }; /* three times two tiles of rows, the last one ragged */
+  arrays(PL_INT32, PL_INT32, ROWS, COLUMNS);
+  run("a value a row", per_row_body);
+  for (int r = 0; r < ROWS; r++) {
+    const int own = *x32(r * COLUMNS + 16);
+    int sum = own;
+    for (int c = 0; c < COLUMNS; c++)
+      sum += *x32(r * COLUMNS + c) * own;
+    for (int c = 0; c < COLUMNS; c++)
+      check("a value a row", r * COLUMNS + c, *o32(r * COLUMNS + c), sum + *x32(r * COLUMNS + c) * own);
+  }
+}
+
 int main(void) {
   test_refs();
+  test_per_row();
   return verdict("forms of vector functions");
 }

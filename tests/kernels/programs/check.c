@@ -106,6 +106,42 @@ pl_array check_array(pl_dtype dtype, pl_shape shape, int32_t low, int32_t high) 
   return *a;
 }
 
+uint32_t check_get_bits(const pl_array *a, int32_t i) {
+  const void *at = pl_hbm_pointer(a);
+  return a->dtype == PL_F32 ? ((const uint32_t *)at)[i] : (uint32_t)((const uint16_t *)at)[i] << 16;
+}
+
+void check_put_bits(const pl_array *a, int32_t i, uint32_t bits) {
+  void *at = pl_hbm_pointer(a);
+  if (a->dtype == PL_F32)
+    ((uint32_t *)at)[i] = bits;
+  else
+    ((uint16_t *)at)[i] = (uint16_t)(bits >> 16);
+}
+
+pl_array check_sixteenths(pl_dtype dtype, pl_shape shape, int32_t low, int32_t high) {
+  const pl_array a = check_array(dtype, shape, low, high);
+  const int32_t n = (int32_t)(pl_array_bytes(&a) / pl_dtype_bytes(dtype));
+  for (int32_t i = 0; i < n; i++) {
+    const uint32_t bits = check_get_bits(&a, i);
+    check_put_bits(&a, i, bits != 0 ? bits - (4u << 23) : 0);
+  }
+  return a;
+}
+
+int32_t check_get_sixteenths(const pl_array *a, int32_t i) {
+  return (int32_t)check_fixed(check_get_bits(a, i), 4);
+}
+
+int64_t check_fixed(uint32_t bits, int32_t scale) {
+  const int32_t exponent = (int32_t)(bits >> 23 & 0xff) - 150 + scale;
+  const int64_t magnitude = (bits & 0x7fffff) | 0x800000, value = bits << 1 == 0    ? 0
+                                                                  : exponent <= -63 ? 0
+                                                                  : exponent < 0    ? magnitude >> -exponent
+                                                                                    : magnitude << exponent;
+  return bits >> 31 ? -value : value;
+}
+
 void check_free(void) {
   while (held > 0)
     if (pl_free(&arrays[--held]) != PL_OK)

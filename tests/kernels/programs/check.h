@@ -31,6 +31,16 @@ bool check_element(const char *what, const pl_array *o, int32_t i, int32_t want)
 int32_t check_dot(const pl_array *x, int32_t x_at, const pl_array *y, int32_t y_at, int32_t y_step,
                   int32_t depth);
 
+/* An array of multiples of 1/16 that are exact in bf16, too: low .. high sixteenths, less than 256. */
+pl_array check_sixteenths(pl_dtype dtype, pl_shape shape, int32_t low, int32_t high);
+/* An element of it in sixteenths. */
+int32_t check_get_sixteenths(const pl_array *a, int32_t i);
+/* An element of a float array as the bits of an f32. */
+uint32_t check_get_bits(const pl_array *a, int32_t i);
+void check_put_bits(const pl_array *a, int32_t i, uint32_t bits);
+/* A finite f32 times 2^scale, cut to a whole number, which must have less than 63 bits. */
+int64_t check_fixed(uint32_t bits, int32_t scale);
+
 /* The call must have failed like this, with `text` in its message. */
 void check_fails(pl_status status, pl_status want, const char *text);
 /* The call must have worked; false and a message if not. */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernels that compute each row by itself (softmax, norms): blocks of whole rows through one vector command a
+ * grid step.
+ *
+ * Such a kernel makes several passes over a row, and each needs a number that is known behind the one before.
+ * A pass by itself leaves most of the vector unit's pipes idle, or loads in every cycle, and then each
+ * access of a DMA to the same bank costs a cycle. So passes can be stages: a step does the first stage on its
+ * block, the second one on the block before, and so on, all in one loop over the columns. The grid has one
+ * step more for every stage but the first. Between stages, and between passes of a stage, a block stays in
+ * ACC as f32, where no DMA is in the way. So do the parameters.
+ */
+#ifndef KERNELS_ROWS_H
+#define KERNELS_ROWS_H
+
+#include "pallas.h"
+
+enum {
+  ROWS_MAX_STAGES = 3,
+  ROWS_MAX_PARAMETERS = 2,
+};
+
+/*
+ * Refs of the vector functions: x, the result, the parameters, the blocks in ACC, of which the first is the
+ * step's own and each of the others that of a step earlier, and then for each stage but the last a column,
+ * for what it says to the next one.
+ */
+#define ROWS_X            PL_REF(0)
+#define ROWS_O            PL_REF(1)
+#define ROWS_PARAMETER(i) PL_REF(2 + (i))
+
+struct rows_kernel {
+  const char *name;
+  uint8_t stages;
+  uint8_t accumulators; /* blocks in ACC: 0 or 1, or with several stages one for each */
+  uint8_t parameters, scalars;
+  uint8_t least_rows; /* of a block where rows are long, if it fits; a multiple of 8 */
+  uint8_t operations; /* of the vector ALU for an element, for predictions */
+  const char *parameter_name[ROWS_MAX_PARAMETERS]; /* for messages */
+  /* By the stages that have a block, bit i stage i: those with neighbouring bits are needed. */
+  pl_vector_fn *step[1 << ROWS_MAX_STAGES];
+};
+
+/*
+ * x and o: any rank, the last dimension are the columns; f32 or bf16 each, shapes alike, in HBM.
+ * parameter: f32 or bf16 [columns]. PL_ERROR_SHAPE, PL_ERROR_ARGUMENT, PL_ERROR_LIMIT (columns; the message
+ * has the most); others as pl_call().
+ */
+pl_status rows_call(const struct rows_kernel *kernel, const pl_array *x, const pl_array *const *parameter,
+                    const pl_scalar *scalar, const pl_array *o);
+
+#endif

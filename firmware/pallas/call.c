@@ -58,6 +58,7 @@ static pl_status check_overlap(const struct pl_plan *plan) {
 
 void pl_enter(struct pl_context *c, struct pl_plan *plan) {
   c->plan = plan;
+  c->sight++;
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     c->body_used[space] = plan->used[space];
   c->body_used[PL_SEMAPHORE] = plan->first_semaphore - PL_FIRST_SEMAPHORE + plan->semaphores;

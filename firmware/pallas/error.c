@@ -117,6 +117,7 @@ static void begin(void) {
 /* Hot paths do not look at the status: they are closed by taking the queues from their owners. */
 static void become(struct pl_context *c, pl_status status) {
   c->status = status;
+  c->sight++;
   for (unsigned q = 0; q < PL_QUEUES; q++)
     c->queue[q].owner = NULL;
 }

@@ -148,6 +148,12 @@ struct pl_deps {
   uint32_t ticket[PL_QUEUES];
 };
 
+/* Waits of the command that is being described: waits.h. */
+struct pl_waits {
+  uint32_t count;
+  uint32_t queue[PL_QUEUES], ticket[PL_QUEUES];
+};
+
 static inline bool pl_reached(uint32_t value, uint32_t ticket) {
   return (int32_t)(value - ticket) >= 0;
 }
@@ -337,7 +343,9 @@ struct pl_context {
   bool aged; /* plans may hold tickets that are too old */
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
+  struct pl_waits waiting;
   uint32_t next_view, view_generation;
+  uint32_t sight; /* another one: operands and scratch may be other views than before, or the call failed */
   uint32_t view_floor; /* pooled views of this generation and before are of earlier calls */
   /* End of what is in use in each space while a body runs: bytes, rows in ACC, semaphores after
      PL_FIRST_SEMAPHORE. What is allocated in a body (scopes, inner pipelines) comes behind, and is given back
@@ -399,6 +407,9 @@ bool pl_room(struct pl_context *c, struct pl_queue *q);
 /* Queues what is staged with these dependencies; false if the call has failed. The new ticket is issued. */
 bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals,
               uint32_t tag);
+/* The same with gathered waits; the ticket counts even if the call has failed, for buffers have it already.
+ */
+PL_COLD void pl_go_slow(struct pl_context *c, struct pl_queue *q, uint32_t tag);
 void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
 void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
 /* Waits until ticket t of queue r is reached. */
@@ -409,23 +420,33 @@ bool pl_drain(struct pl_context *c);
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
-static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {
+static inline void pl_reads_with(struct pl_buffer *buffer, uint32_t queue, uint32_t ticket) {
   struct pl_group *group = buffer->group;
-  buffer->read_ticket[q->number] = q->issued;
-  if (!(group->readers >> q->number & 1)) {
-    group->readers |= 1u << q->number;
+  const uint32_t readers = group->readers;
+  buffer->read_ticket[queue] = ticket;
+  if (!(readers >> queue & 1)) {
+    group->readers = readers | 1u << queue;
     if (group->filler != NULL && group->filler->queue->owner == group->filler)
       group->filler->queue->owner = NULL; /* its staged wait does not cover this reader */
   }
 }
 
+static inline void pl_has_read(struct pl_buffer *buffer, const struct pl_queue *q) {
+  pl_reads_with(buffer, q->number, q->issued);
+}
+
 /* Queues whose staged words depend on who wrote last look again. */
-static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer, const struct pl_queue *q) {
-  if (buffer->writer != q->number) {
-    buffer->writer = q->number;
+static inline void pl_writes_with(struct pl_context *c, struct pl_buffer *buffer, uint32_t queue,
+                                  uint32_t ticket) {
+  if (buffer->writer != queue) {
+    buffer->writer = queue;
     c->queue[TPU_QUEUE_MXU].owner = NULL;
   }
-  buffer->write_ticket = q->issued;
+  buffer->write_ticket = ticket;
+}
+
+static inline void pl_has_written(struct pl_context *c, struct pl_buffer *buffer, const struct pl_queue *q) {
+  pl_writes_with(c, buffer, q->number, q->issued);
 }
 
 /* ---- alloc.c ---- */
@@ -565,6 +586,13 @@ uint16_t pl_bf16_bits(uint32_t bits);
 
 /* ---- view.c ---- */
 extern struct pl_dot_record pl_no_dot;
+/* Whether a ref may be used now, in a body and while the call has not failed; the usual reasons for yes. */
+static inline bool pl_usable(const struct pl_context *c, pl_ref ref) {
+  const struct pl_view *v = ref.view;
+  return v != NULL && ref.generation == v->generation &&
+         (!(v->flags & PL_VIEW_POOLED) ||
+          (v->step == c->step && v->scope == c->scope && (int32_t)(ref.generation - c->view_floor) > 0));
+}
 /* The view of a ref if it may be used now; else NULL and a sticky error. */
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref);
 void pl_view_strides(struct pl_view *view);

@@ -222,6 +222,23 @@ bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *de
   return issue(c, q, deps, signals != 0 ? &extra : NULL, tag);
 }
 
+void pl_go_slow(struct pl_context *c, struct pl_queue *q, uint32_t tag) {
+  struct wait_list list = {.count = 0};
+
+  if (q->fenced) {
+    q->fenced = false;
+    add_wait(c, q, &list, TPU_QUEUE_SYNC, q->fence);
+  }
+  for (uint32_t i = 0; i < c->waiting.count; i++) {
+    list.queue[list.count] = c->waiting.queue[i];
+    list.ticket[list.count++] = c->waiting.ticket[i];
+  }
+  c->waiting.count = 0;
+  if (c->status != PL_OK || !(list.count <= c->waits ? go(c, q, &list, 0, list.count, NULL, tag)
+                                                     : issue_joined(c, q, &list, c->waits, NULL, tag)))
+    q->issued++;
+}
+
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount) {
   struct extra extra = {.signal_amount = signal_amount};

@@ -628,8 +628,12 @@ typedef struct pl_refs {
   const pl_ref *ref;
   uint32_t count;
 } pl_refs;
+/* A function, so that the pair stays in registers. */
+static inline pl_refs pl_refs_of(const pl_ref *ref, uint32_t count) {
+  return (pl_refs){ref, count};
+}
 #define PL_REFS(...)                                                                                         \
-  ((pl_refs){(const pl_ref[]){__VA_ARGS__}, sizeof((const pl_ref[]){__VA_ARGS__}) / sizeof(pl_ref)})
+  pl_refs_of((const pl_ref[]){__VA_ARGS__}, sizeof((const pl_ref[]){__VA_ARGS__}) / sizeof(pl_ref))
 
 /*
  * Buffers that the caller owns and that live across pipelines: for each input or output no ref, or one in

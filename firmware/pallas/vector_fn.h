@@ -73,10 +73,13 @@ typedef struct pl_scalars {
   const pl_scalar *scalar;
   uint32_t count;
 } pl_scalars;
+static inline pl_scalars pl_scalars_of(const pl_scalar *scalar, uint32_t count) {
+  return (pl_scalars){scalar, count};
+}
 #define PL_SCALARS(...)                                                                                      \
-  ((pl_scalars){(const pl_scalar[]){__VA_ARGS__},                                                            \
-                sizeof((const pl_scalar[]){__VA_ARGS__}) / sizeof(pl_scalar)})
-#define PL_NO_SCALARS ((pl_scalars){NULL, 0})
+  pl_scalars_of((const pl_scalar[]){__VA_ARGS__},                                                            \
+                sizeof((const pl_scalar[]){__VA_ARGS__}) / sizeof(pl_scalar))
+#define PL_NO_SCALARS pl_scalars_of(NULL, 0)
 static inline pl_scalar pl_int(int32_t value) {
   return (pl_scalar){.value = (uint32_t)value};
 }
@@ -99,7 +102,14 @@ pl_scalar pl_scalar_at(pl_ref ref, const int32_t *index, unsigned n);
  * not the function's, shapes that do not fit, a ref that is stored to and read only, and what recording
  * finds.
  */
-void pl_vrun(pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
+static inline void pl_vrun(pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
+
+/* Behind it, with its arguments taken apart, which stay in registers so. */
+#define PL_VCOUNTS(refs_, scalars_) ((uint32_t)(refs_) | (uint32_t)(scalars_) << 16)
+void pl_vrun_counted(pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars, uint32_t counts);
+static inline void pl_vrun(pl_vector_fn *fn, pl_refs refs, pl_scalars scalars) {
+  pl_vrun_counted(fn, refs.ref, scalars.scalar, PL_VCOUNTS(refs.count, scalars.count));
+}
 
 /* ---- for bodies of vector functions ---- */
 

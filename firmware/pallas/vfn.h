@@ -145,32 +145,50 @@ extern uint32_t vfn_generation;
 
 /* ---- launches ---- */
 
+enum vfn_use {
+  VFN_LOADED = 1, /* or stored to ACC: a dot's third wait is for the vector unit, whatever it did */
+  VFN_STORED = 2,
+  VFN_TO_ACC = 4,
+  VFN_MORE = 3, /* from this bit on: number of address registers less one */
+};
+
+/* A ref of a record, by what a launch touches. */
+struct vfn_ref {
+  const struct pl_view *view; /* the last one, for pl_vrun() */
+  uint32_t use;               /* enum vfn_use */
+  uint32_t offset;            /* of its first address register, added to its address */
+};
+
 /* One command of a function over refs of certain forms: all of its words but addresses and scalars. */
 struct vfn_record {
-  uint32_t hash;          /* of fn and form */
   const pl_vector_fn *fn; /* NULL: empty */
+  uint32_t sight;         /* pl_context.sight in which the views were found to fit; 0: none */
+  uint32_t counts;        /* PL_VCOUNTS() of the function */
+  uint8_t refs, scalars, addresses, constants;
+  uint8_t stores, loads; /* bit i: ref i */
+  struct vfn_ref ref[PL_MAX_VECTOR_REFS];
+  uint32_t hash;       /* of fn and forms */
+  uint32_t generation; /* of the programs */
   uint32_t form[PL_MAX_VECTOR_REFS];
-  uint32_t span[PL_MAX_VECTOR_REFS]; /* bytes or rows of ACC from the first element to behind the last one */
-  uint32_t generation;               /* of the programs */
+  uint8_t align[PL_MAX_VECTOR_REFS]; /* bits that are 0 in a view's offset */
   uint32_t constant[VFN_CONSTANTS];
   uint32_t entry, loop[2], edge, rows, columns;
-  uint32_t offset[VFN_ADDRESSES]; /* by address register */
+  /* By address register, in the order of refs. */
+  uint32_t offset[VFN_ADDRESSES];
   int32_t pitch[VFN_ADDRESSES], stride[VFN_ADDRESSES][3];
-  uint8_t ref[VFN_ADDRESSES];
-  uint8_t align[PL_MAX_VECTOR_REFS]; /* bits that are 0 in a view's offset */
-  uint8_t loads, stores, addresses, constants;
-  uint8_t result; /* the only stored ref; VFN_SEVERAL */
 };
-enum { VFN_SEVERAL = 0xff };
 
-/* Queues the command over views that fit. */
-void vfn_queue(struct pl_context *c, const struct vfn_record *r, struct pl_view *const *views,
+/* Gives a view its number; 0 if it is not a plane of aligned rows in VMEM or ACC, wherever it begins. */
+uint32_t vfn_form(const struct pl_context *c, struct pl_view *v);
+/* Queues the command over refs that fit. */
+void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *refs,
                const pl_scalar *scalars);
 /* A launch of which not everything is known: checks all, and keeps a record if there can be one. */
-void vfn_launch(struct pl_context *c, pl_vector_fn *fn, pl_refs refs, pl_scalars scalars);
-/* Room for the record of a launch over views of these forms. */
-struct vfn_record *vfn_record_for(const pl_vector_fn *fn, struct pl_view *const *views);
-/* Launches with a record of these views' forms; false if there is none. */
-bool vfn_again(struct pl_context *c, pl_vector_fn *fn, struct pl_view *const *views, pl_scalars scalars);
+void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
+                uint32_t counts);
+/* Room for the record of a launch over refs whose forms are known. */
+struct vfn_record *vfn_record_for(const pl_vector_fn *fn, const pl_ref *refs);
+/* Launches with a record of usable refs' forms; false if there is none. */
+bool vfn_again(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars);
 
 #endif

@@ -7,17 +7,6 @@
 #include "vfn.h"
 #include "vector.h"
 
-enum { VFN_FORMS = 24 };
-
-/* Forms that views have, by their numbers, which are never given again. */
-static struct form {
-  uint32_t number;
-  int32_t rows, columns, pitch;
-  uint32_t tile; /* rows of ACC from column tile to column tile */
-  uint8_t dtype, acc, read_only;
-} forms[VFN_FORMS];
-static uint32_t last_form;
-
 struct launch {
   pl_vector_fn *fn;
   struct vfn_key key;
@@ -28,26 +17,6 @@ struct launch {
   uint32_t temporary; /* bit i: ref i needs one */
   int32_t rows, columns;
 };
-
-static uint32_t form_of(const struct pl_view *v, const struct pl_plane *x) {
-  const struct form wanted = {.rows = x->rows,
-                              .columns = x->columns,
-                              .pitch = x->rows > 1 ? x->pitch : 0,
-                              .tile = v->space == PL_ACC ? v->pitch : 0,
-                              .dtype = v->dtype,
-                              .acc = v->space == PL_ACC,
-                              .read_only = v->flags & PL_VIEW_READ_ONLY};
-  for (unsigned i = 0; i < VFN_FORMS; i++) {
-    const struct form *f = &forms[i];
-    if (f->number != 0 && f->rows == wanted.rows && f->columns == wanted.columns &&
-        f->pitch == wanted.pitch && f->tile == wanted.tile && f->dtype == wanted.dtype &&
-        f->acc == wanted.acc && f->read_only == wanted.read_only)
-      return f->number;
-  }
-  struct form *f = &forms[last_form++ % VFN_FORMS];
-  *f = wanted;
-  return f->number = last_form;
-}
 
 static bool check_counts(const struct pl_context *c, const pl_vector_fn *fn, uint32_t refs,
                          uint32_t scalars) {
@@ -86,7 +55,7 @@ static bool check_ref(struct pl_context *c, struct launch *l, unsigned i, pl_ref
   if (!plane || !pl_rows_aligned(v, c->lanes * pl_dtype_bytes(v->dtype)))
     l->temporary |= 1u << i;
   else if (v->form == 0)
-    v->form = form_of(v, &l->plane[i]);
+    (void)vfn_form(c, v);
   return true;
 }
 
@@ -191,14 +160,13 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
 
   r->fn = l->fn;
   r->generation = vfn_generation;
-  r->loads = p->loads;
+  r->counts = PL_VCOUNTS(l->fn->refs, l->fn->scalars);
+  r->refs = l->fn->refs;
+  r->scalars = l->fn->scalars;
   r->stores = p->stores;
+  r->loads = p->loads;
   r->addresses = p->addresses;
   r->constants = p->constants;
-  r->result = VFN_SEVERAL;
-  if ((p->stores & (p->stores - 1)) == 0)
-    for (r->result = 0; !(p->stores >> r->result & 1);)
-      r->result++;
   for (unsigned i = 0; i < p->constants; i++)
     r->constant[i] = p->constant[i];
   r->entry = p->entry;
@@ -213,22 +181,25 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
     const struct pl_view *v = l->taken[i];
     const struct vfn_side *side = &p->key.side[i];
     r->form[i] = v->form;
-    r->span[i] = pl_view_span(v);
     r->align[i] = (uint8_t)(side->acc ? 0 : c->lanes * pl_dtype_bytes((pl_dtype)side->dtype) - 1);
-    if (!((p->loads | p->stores) >> i & 1))
+    const bool loaded = p->loads >> i & 1, stored = p->stores >> i & 1, apart = p->apart >> i & 1;
+    r->ref[i].use = 0;
+    if (!loaded && !stored)
       continue;
+    const unsigned registers = apart ? p->groups : 1;
+    r->ref[i].use = (loaded || side->acc ? (uint32_t)VFN_LOADED : 0) | (stored ? (uint32_t)VFN_STORED : 0) |
+                    (stored && side->acc ? (uint32_t)VFN_TO_ACC : 0) | (registers - 1) << VFN_MORE;
     const bool one_row = side->extent & VFN_ONE_ROW, one_column = side->extent & VFN_ONE_COLUMN;
     const int32_t pitch = one_row ? 0 : l->plane[i].pitch;
     const int32_t tile =
         side->acc ? (int32_t)v->pitch : lanes * (int32_t)pl_dtype_bytes((pl_dtype)side->dtype);
     const int32_t down = 8 * pitch * row_step, across = one_column ? 0 : tile * column_step;
     const int32_t back = inner * (rows_inner ? down : across); /* what an inner loop adds */
-    const bool apart = p->apart >> i & 1;
     /* Instructions count from the middle one of the groups. */
     const int32_t first = along_rows && !apart && !side->acc ? p->groups / 2 * 8 * pitch : 0;
-    for (int32_t g = 0; g < (apart ? p->groups : 1); g++) {
+    r->ref[i].offset = (uint32_t)first;
+    for (int32_t g = 0; g < (int32_t)registers; g++) {
       const unsigned k = p->areg[i] + (unsigned)g;
-      r->ref[k] = (uint8_t)i;
       r->offset[k] = (uint32_t)(first + g * (along_rows ? 8 * pitch : tile));
       r->pitch[k] = pitch;
       r->stride[k][0] = (rows_inner ? across : down) - back;
@@ -240,12 +211,15 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
 
 static void queue_launch(struct pl_context *c, struct launch *l, const pl_scalar *scalars) {
   struct vfn_record local, *r = &local;
+  pl_ref taken[PL_MAX_VECTOR_REFS];
 
+  for (unsigned i = 0; i < l->fn->refs; i++)
+    taken[i] = (pl_ref){l->taken[i], l->taken[i]->generation};
   if (l->temporary == 0)
-    r = vfn_record_for(l->fn, l->taken);
+    r = vfn_record_for(l->fn, taken);
   c->queue[TPU_QUEUE_VPU].owner = NULL;
   describe(c, l, r);
-  vfn_queue(c, r, l->taken, scalars);
+  vfn_queue(c, r, taken, scalars);
   if (r == &local)
     c->queue[TPU_QUEUE_VPU].owner = NULL;
   else
@@ -281,24 +255,25 @@ static PL_COLD void launch_temporaries(struct pl_context *c, struct launch *l, c
       (void)pl_queue_copy(c, l->taken[i], l->view[i]);
 }
 
-void vfn_launch(struct pl_context *c, pl_vector_fn *fn, pl_refs refs, pl_scalars scalars) {
+void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
+                uint32_t counts) {
   struct launch l = {.fn = fn, .key.fn = fn};
   const uint32_t before = c->body_used[PL_VMEM];
 
-  if (c->status != PL_OK || !check_counts(c, fn, refs.count, scalars.count))
+  if (c->status != PL_OK || !check_counts(c, fn, counts & 0xffff, counts >> 16))
     return;
   for (unsigned i = 0; i < fn->refs; i++)
-    if (!check_ref(c, &l, i, refs.ref[i]))
+    if (!check_ref(c, &l, i, refs[i]))
       return;
   for (unsigned i = 0; i < fn->scalars; i++)
-    if (scalars.scalar[i].ref.view != NULL && pl_use(c, scalars.scalar[i].ref) == NULL)
+    if (scalars[i].ref.view != NULL && pl_use(c, scalars[i].ref) == NULL)
       return;
-  if (l.temporary == 0 && vfn_again(c, fn, l.view, scalars))
+  if (l.temporary == 0 && vfn_again(c, fn, refs, scalars))
     return;
   if (l.temporary == 0 && find_program(c, &l) && check_stores(&l))
-    queue_launch(c, &l, scalars.scalar);
+    queue_launch(c, &l, scalars);
   if (l.temporary != 0 && c->status == PL_OK)
-    launch_temporaries(c, &l, scalars.scalar);
+    launch_temporaries(c, &l, scalars);
   c->body_used[PL_VMEM] = before; /* what comes next in temporaries is ordered behind this */
 }
 

@@ -28,6 +28,7 @@ static bool forget_all(struct pl_context *c) {
     return false;
   loaded = words = 0;
   vfn_generation++;
+  c->sight++; /* records of the old ones look again, and find that */
   return true;
 }
 

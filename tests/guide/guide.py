@@ -35,6 +35,7 @@ MEASURED = re.compile(r"^(\S.*?): +(\d+) cycles", re.M)
 INNER = {"pl_ref_of", "pl_no_operand", "pl_no_axis", "pl_dot_refs", "pl_at_slices", "pl_get_at", "pl_put_at",
          "pl_get_float_at", "pl_put_float_at", "pl_run_scoped_specs", "pl_running", "pl_nothing", "PL_COUNT",
          "PL_SCRATCH_OF", "PL_ARRAYS", "pl_dyn", "PL_DYN_FLAG", "pl_vrecord_load", "pl_vrecord_store", "pl_vrecord_const",
+         "pl_vrun_counted", "PL_VCOUNTS", "pl_refs_of", "pl_scalars_of",
          "pl_vrecord_scalar", "pl_vrecord_op", "pl_vrecord_neg", "pl_vrecord_move", "pl_vrecord_random", "pl_vrecord_loop", "pl_vrecord_end", "pl_vbits",
          "pl_float_bits", "pl_scalar_at", "PL_VECTOR_FN_H", "PL_VFOR", "PL_VOP", "PL_VOP_SAME", "PL_VNONE", "PL_V1", "PL_V2",
          "PL_V3", "PALLAS_VECTOR_FN_H"}

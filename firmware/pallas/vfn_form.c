@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Forms of views: numbers for what vector functions have to know of a ref beside its address, which is type,
+ * space, rows, columns and pitch. A part that is made anew in every step finds the number of the step before
+ * in a table, so that nothing else need be looked at.
+ */
+#include "vector.h"
+#include "vfn.h"
+
+enum { FORMS = 24 };
+
+/* By hash, from there on the next free entry. Numbers are never given again. */
+static struct form {
+  uint32_t number; /* 0: free */
+  int32_t rows, columns, pitch;
+  uint32_t tile; /* rows of ACC from column tile to column tile */
+  uint32_t kind; /* dtype, space, read only */
+} forms[FORMS];
+static uint32_t last_form;
+
+static uint32_t find(const struct form *wanted) {
+  uint32_t at =
+      ((uint32_t)wanted->rows * 5 + (uint32_t)wanted->columns + (uint32_t)wanted->pitch / 32 + wanted->kind) %
+      FORMS;
+
+  for (uint32_t i = 0; i < FORMS; i++, at = at + 1 < FORMS ? at + 1 : 0) {
+    const struct form *f = &forms[at];
+    if (f->rows == wanted->rows && f->columns == wanted->columns && f->pitch == wanted->pitch &&
+        f->kind == wanted->kind && f->tile == wanted->tile)
+      return f->number;
+    if (f->number == 0)
+      break;
+    if (i == FORMS - 1) /* all are taken: one gives way */
+      at = last_form % FORMS;
+  }
+  forms[at] = *wanted;
+  return forms[at].number = ++last_form;
+}
+
+/* Gives up if the view is not of the vector unit's memories or has no evenly spaced rows. */
+static PL_COLD bool fold(const struct pl_view *v, struct form *f) {
+  struct pl_plane plane;
+  if (pl_view_is_empty(v) || !pl_plane_of(v, &plane))
+    return false;
+  f->rows = plane.rows;
+  f->columns = plane.columns;
+  f->pitch = plane.pitch;
+  return true;
+}
+
+uint32_t vfn_form(const struct pl_context *c, struct pl_view *v) {
+  static const uint8_t sizes[] = {4, 2, 4, 1, 1};
+  const uint32_t bytes = sizes[v->dtype], rank = v->rank;
+  struct form f = {.rows = v->shape[0],
+                   .columns = v->shape[1],
+                   .pitch = v->stride[0],
+                   .kind =
+                       v->dtype | (uint32_t)v->space << 8 | (uint32_t)(v->flags & PL_VIEW_READ_ONLY) << 16};
+
+  if (rank != 2 ? !fold(v, &f) : f.rows <= 0 || f.columns <= 0)
+    return 0;
+  if (f.rows == 1)
+    f.pitch = 0;
+  if (v->space == PL_ACC)
+    f.tile = v->pitch;
+  else if (v->space != PL_VMEM || ((uint32_t)f.pitch & (c->lanes * bytes - 1)) != 0 ||
+           (f.columns > 1 && v->stride[rank - 1] != (int32_t)bytes))
+    return 0; /* not rows of lanes */
+  return v->form = find(&f);
+}

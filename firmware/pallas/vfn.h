@@ -180,6 +180,8 @@ struct vfn_record {
 
 /* Gives a view its number; 0 if it is not a plane of aligned rows in VMEM or ACC, wherever it begins. */
 uint32_t vfn_form(const struct pl_context *c, struct pl_view *v);
+/* Whether two views of one buffer have a part in common and are not the same; one is stored to. */
+PL_COLD bool vfn_overlap(const struct pl_view *a, const struct pl_view *b);
 /* Queues the command over refs that fit. */
 void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *refs,
                const pl_scalar *scalars);

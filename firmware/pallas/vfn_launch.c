@@ -8,7 +8,6 @@
  * memory, writes addresses and scalars, and, if another command was staged meanwhile, the record's words. If
  * the views are the very ones of the function's last launch, they need only be valid.
  */
-#include "vector.h"
 #include "vfn.h"
 #include "waits.h"
 
@@ -114,12 +113,6 @@ void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *r
   pl_go(c, VPU, PL_TAG(PL_TAG_VECTOR, tag) + c->step);
 }
 
-/* Whether two views of one buffer share memory, but for being the same. */
-static PL_COLD bool overlap(const struct pl_view *a, const struct pl_view *b) {
-  return !(a->offset == b->offset && a->form == b->form) && a->offset < b->offset + pl_view_span(b) &&
-         b->offset < a->offset + pl_view_span(a);
-}
-
 /* Whether no stored ref shares memory with another one. */
 static inline bool apart(const struct vfn_record *r, const pl_ref *refs) {
   for (unsigned i = 0, left = r->stores; left != 0; left >>= 1, i++) {
@@ -128,7 +121,7 @@ static inline bool apart(const struct vfn_record *r, const pl_ref *refs) {
     const struct pl_view *const o = refs[i].view;
     const struct pl_buffer *const b = o->buffer;
     for (unsigned k = 0; k < r->refs; k++)
-      if (refs[k].view->buffer == b && refs[k].view != o && overlap(refs[k].view, o))
+      if (refs[k].view->buffer == b && refs[k].view != o && vfn_overlap(refs[k].view, o))
         return false;
   }
   return true;

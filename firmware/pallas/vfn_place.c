@@ -102,20 +102,6 @@ static bool find_program(struct pl_context *c, struct launch *l) {
   return l->program != NULL;
 }
 
-/* Rows of both at one pitch, each between rows of the other: parts of the columns of an array. */
-static bool interleaved(const struct launch *l, unsigned i, unsigned k) {
-  const struct pl_view *a = l->taken[i], *b = l->taken[k];
-  const uint32_t pitch = (uint32_t)l->plane[i].pitch;
-
-  if (a->space != PL_VMEM || l->plane[k].pitch != l->plane[i].pitch || (int32_t)pitch <= 0)
-    return false;
-  const uint32_t bytes_a = (uint32_t)l->plane[i].columns * pl_dtype_bytes(a->dtype),
-                 bytes_b = (uint32_t)l->plane[k].columns * pl_dtype_bytes(b->dtype);
-  const uint32_t apart = b->offset >= a->offset ? (b->offset - a->offset) % pitch
-                                                : pitch - 1 - (a->offset - b->offset - 1) % pitch;
-  return apart >= bytes_a && apart + bytes_b <= pitch;
-}
-
 /* Stored refs: not read only, and no memory in common with another one but element by element. */
 static bool check_stores(struct launch *l) {
   char name[24];
@@ -131,10 +117,7 @@ static bool check_stores(struct launch *l) {
     }
     for (unsigned k = 0; k < l->fn->refs; k++) {
       const struct pl_view *v = l->taken[k];
-      if (k == i || v->buffer != o->buffer ||
-          (v->offset == o->offset && v->form == o->form && v->form != 0) ||
-          v->offset >= o->offset + pl_view_span(o) || o->offset >= v->offset + pl_view_span(v) ||
-          interleaved(l, i, k))
+      if (k == i || v->buffer != o->buffer || !vfn_overlap(v, o))
         continue;
       if (v->space == PL_ACC || (l->program->stores >> k & 1)) {
         pl_fail(PL_ERROR_UNSUPPORTED,

@@ -41,6 +41,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(TPUSocState, TPU_SOC_MACHINE)
 
 /* A second hart comes with a second TensorCore; the code below loops. */
 #define TPU_SOC_MAX_HARTS 1
+/* Programs for simulation only may have more RAM than the chip. */
+#define TPU_SOC_RAM_MOST (512 * KiB)
 #define TPU_SOC_TIMEBASE_HZ 25000000
 
 /* Values of the finisher's register, low half; the high half is a code. */
@@ -338,7 +340,7 @@ static uint64_t tpu_soc_load_firmware(MachineState *machine)
     const char *file = machine->firmware ? machine->firmware
                                          : machine->kernel_filename;
     uint64_t entry = PEPLOS_RAM_BASE;
-    uint64_t high;
+    uint64_t high, end;
     ssize_t size;
 
     if (file && strcmp(file, "none")) {
@@ -350,10 +352,16 @@ static uint64_t tpu_soc_load_firmware(MachineState *machine)
             exit(EXIT_FAILURE);
         }
         /* The low end says nothing: an empty segment may have any address. */
-        if (entry < PEPLOS_RAM_BASE || high > PEPLOS_ARGS_BASE) {
+        end = machine->ram_size == PEPLOS_RAM_SIZE
+              ? PEPLOS_ARGS_BASE : PEPLOS_RAM_BASE + machine->ram_size;
+        if (entry < PEPLOS_RAM_BASE || high > end) {
             error_report("tpu-soc: %s starts at 0x%" PRIx64 " and ends at 0x%"
-                         PRIx64 ", RAM for it is 0x%x to 0x%x", file, entry,
-                         high, PEPLOS_RAM_BASE, PEPLOS_ARGS_BASE);
+                         PRIx64 ", RAM for it is 0x%x to 0x%" PRIx64, file,
+                         entry, high, PEPLOS_RAM_BASE, end);
+            if (high <= PEPLOS_RAM_BASE + TPU_SOC_RAM_MOST) {
+                error_printf("A program linked for more RAM than the chip has "
+                             "needs -m %dK.\n", TPU_SOC_RAM_MOST / (int)KiB);
+            }
             exit(EXIT_FAILURE);
         }
     }
@@ -423,9 +431,11 @@ static void tpu_soc_init(MachineState *machine)
     TPUSocState *s = TPU_SOC_MACHINE(machine);
     MemoryRegion *system = get_system_memory();
 
-    if (machine->ram_size != PEPLOS_RAM_SIZE) {
-        error_report("tpu-soc: RAM is %d KiB, the chip's; -m cannot change it",
-                     PEPLOS_RAM_SIZE / (int)KiB);
+    if (machine->ram_size < PEPLOS_RAM_SIZE ||
+        machine->ram_size > TPU_SOC_RAM_MOST) {
+        error_report("tpu-soc: RAM is %d KiB, the chip's; with -m it can be up "
+                     "to %d KiB", PEPLOS_RAM_SIZE / (int)KiB,
+                     TPU_SOC_RAM_MOST / (int)KiB);
         exit(EXIT_FAILURE);
     }
     memory_region_add_subregion(system, PEPLOS_RAM_BASE, machine->ram);

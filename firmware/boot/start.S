@@ -36,14 +36,18 @@ _start:
   li t0, MIE_MEIE
   csrw mie, t0
 
-  la t0, __bss_start
-  la t1, __bss_end
+  .macro clear from, to
+  la t0, \from
+  la t1, \to
 1:
   bgeu t0, t1, 2f
   sw zero, 0(t0)
   addi t0, t0, 4
   j 1b
 2:
+  .endm
+  clear __bss_start, __bss_end
+  clear __more_start, __more_end
   call boot_main /* does not return */
 
 park:

@@ -8,6 +8,7 @@ Prints `PASS name` or `FAIL name: why` for each, status 1 if any failed.
 
 import struct
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 
@@ -398,10 +399,29 @@ class Suite:
                             options=("-accel", "qtest", "-kernel", "none",
                                      "-append", "x" * 5000))
 
+    def test_ram(self):
+        for size in ("64K", "1M"):
+            self.expect_refusal(self.stubs / "libtpu_stub.so", ("RAM is 128 KiB", "up to 512 KiB"),
+                                options=("-accel", "qtest", "-m", size))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(elf_at(V("PEPLOS_RAM_BASE") + V("PEPLOS_RAM_SIZE") + 16))
+            file.flush()
+            self.expect_refusal(self.stubs / "libtpu_stub.so", ("ends at 0x80020014", "needs -m 512K"),
+                                options=("-accel", "qtest", "-kernel", file.name))
+            with self.machine(options=("-kernel", file.name, "-m", "512K")) as m:
+                assert m.read_bus(V("PEPLOS_RAM_BASE") + V("PEPLOS_RAM_SIZE") + 16) == 0x12345678
+
     def test_argument_page(self):
         with self.machine(options=("-kernel", "none", "-append", "prog 12 ab")) as m:
             words = [m.read_bus(V("PEPLOS_ARGS_BASE") + 4 * i) for i in range(3)]
             assert struct.pack("<3I", *words) == b"prog 12 ab\0\0"
+
+
+def elf_at(address):
+    """An ELF file of one word, 0x12345678, at an address of RAM."""
+    header = struct.pack("<16s2H5I6H", b"\x7fELF\x01\x01\x01", 2, 243, 1, address, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    segment = struct.pack("<8I", 1, 84, address, address, 4, 4, 7, 4)
+    return header + segment + struct.pack("<I", 0x12345678)
 
 
 def main():

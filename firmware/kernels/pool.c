@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool.h"
+
+enum { BLOCK_BYTES = 32 << 10, COMBINED = 3 /* refs that one launch takes */ };
+
+/* What maps and body need of a call. */
+struct call {
+  struct pool pool;
+  int32_t rows, columns, out_rows, out_columns;
+};
+
+/* PL_REF(0) = all others, combined. */
+static void combine(bool most, unsigned n) {
+  pl_v v = pl_vload(PL_REF(1));
+  for (unsigned i = 2; i <= n; i++)
+    v = most ? pl_vmax(v, pl_vload(PL_REF(i))) : pl_vadd(v, pl_vload(PL_REF(i)));
+  pl_vstore(PL_REF(0), v);
+}
+PL_VECTOR_FN(most1, 2, 0) {
+  combine(true, 1);
+}
+PL_VECTOR_FN(most2, 3, 0) {
+  combine(true, 2);
+}
+PL_VECTOR_FN(most3, 4, 0) {
+  combine(true, 3);
+}
+PL_VECTOR_FN(sum1, 2, 0) {
+  combine(false, 1);
+}
+PL_VECTOR_FN(sum2, 3, 0) {
+  combine(false, 2);
+}
+PL_VECTOR_FN(sum3, 4, 0) {
+  combine(false, 3);
+}
+PL_VECTOR_FN(scale, 2, 1) {
+  pl_vstore(PL_REF(0), pl_vmul(pl_vload(PL_REF(1)), pl_vscalar(0)));
+}
+
+/* Parts of a ref: its rows first .. first + n - 1, each whole; or n sets of every stride-th pixel of a line.
+ */
+struct parts {
+  pl_ref ref;
+  int32_t first, n;
+  int32_t pixels, stride; /* pixels 0: rows */
+};
+
+static pl_ref part_of(const struct parts *parts, int32_t i) {
+  return parts->pixels == 0 ? pl_at(parts->ref, PL_INDEX(parts->first + i))
+                            : pl_at(parts->ref, PL_DS_STRIDED(i, parts->pixels, parts->stride));
+}
+
+/* o = all parts combined: a launch for the first few, and more that add to it. */
+static void combine_parts(bool most, pl_ref o, const struct parts *parts) {
+  pl_vector_fn *const fns[2][COMBINED] = {{sum1, sum2, sum3}, {most1, most2, most3}};
+  pl_ref list[COMBINED + 1] = {o};
+
+  for (int32_t taken = 0; taken < parts->n;) {
+    uint32_t refs = 1;
+    if (taken > 0)
+      list[refs++] = o;
+    while (taken < parts->n && refs <= COMBINED)
+      list[refs++] = part_of(parts, taken++);
+    pl_vrun(fns[most][refs - 2], (pl_refs){list, refs}, PL_NO_SCALARS);
+  }
+}
+
+/* As pl_fill() takes it. */
+static uint32_t least_of(pl_dtype dtype) {
+  return dtype == PL_INT8 ? (uint32_t)INT8_MIN : dtype == PL_UINT8 ? 0 : pl_float_bits(-__builtin_inff());
+}
+
+/* Rows of x that the windows of a row of the result reach: first and behind the last. */
+static void reach(const struct call *call, int32_t row, int32_t *first, int32_t *end) {
+  const int32_t start = row * call->pool.stride[0] - call->pool.padding[0],
+                behind = start + call->pool.window[0];
+  *first = start < 0 ? 0 : start;
+  *end = behind < call->rows ? behind : call->rows;
+}
+
+static int32_t last_row(const struct call *call, int32_t first) {
+  const int32_t last = first + call->pool.rows - 1;
+  return last < call->out_rows ? last : call->out_rows - 1;
+}
+
+static void x_map(const pl_grid *g, pl_index *b) {
+  const struct call *const call = g->user;
+  const int32_t row = g->id[1] * call->pool.rows;
+  int32_t first, end, unused;
+
+  reach(call, row, &first, &unused);
+  reach(call, last_row(call, row), &unused, &end);
+  b[0].start = g->id[0];
+  b[1].start = first;
+  b[1].size = end - first;
+}
+
+static void o_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+  b[1].start = g->id[1];
+}
+
+/* Scratch 0: a row of x with its padding, combined over the window's rows; 1, averages: a row of the result.
+ */
+static void body(void) {
+  const struct call *const call = pl_user();
+  const struct pool *const pool = &call->pool;
+  const bool most = pool->kind == POOL_MAX;
+  const int32_t row = pl_program_id(1) * pool->rows, left = pool->padding[1];
+  const pl_ref x = pl_input(0), o = pl_output(0), line = pl_scratch(0);
+  int32_t origin, first, end;
+
+  if (left > 0 && row == 0 && pl_program_id(0) == 0)
+    pl_fill(line, most ? least_of(pl_ref_dtype(x)) : 0);
+  reach(call, row, &origin, &end);
+  for (int32_t r = row; r <= last_row(call, row); r++) {
+    reach(call, r, &first, &end);
+    const struct parts down = {.ref = x, .first = first - origin, .n = end - first},
+                       across = {.ref = line,
+                                 .n = pool->window[1],
+                                 .pixels = call->out_columns,
+                                 .stride = pool->stride[1]};
+    combine_parts(most, pl_at(line, PL_DS(left, call->columns)), &down);
+    if (most) {
+      combine_parts(true, pl_at(o, PL_INDEX(r - row)), &across);
+      continue;
+    }
+    combine_parts(false, pl_scratch(1), &across);
+    pl_vrun(scale, PL_REFS(pl_at(o, PL_INDEX(r - row)), pl_scratch(1)),
+            PL_SCALARS(pl_float(1.0f / (float)(pool->window[0] * pool->window[1]))));
+  }
+}
+
+/* ---- arguments ---- */
+
+static int32_t result_of(const struct pool *pool, int axis, int32_t extent) {
+  const int32_t room = extent + 2 * pool->padding[axis] - pool->window[axis];
+  return room < 0 ? 0 : room / pool->stride[axis] + 1;
+}
+
+static pl_status check(const pl_array *x, const pl_array *o, const struct pool *pool) {
+  for (int axis = 0; axis < 2; axis++)
+    if (pool->window[axis] < 1 || pool->stride[axis] < 1 || pool->padding[axis] < 0 ||
+        pool->padding[axis] >= pool->window[axis])
+      return pl_error(
+          PL_ERROR_ARGUMENT,
+          "pool: window %d, stride %d, padding %d of %s; at least 1, at least 1, and 0 to window - "
+          "1 are right",
+          (int)pool->window[axis], (int)pool->stride[axis], (int)pool->padding[axis],
+          axis == 0 ? "rows" : "columns");
+  if (pool->rows < 0)
+    return pl_error(PL_ERROR_ARGUMENT, "pool: blocks of %d rows; 1 or more, or 0 for the default, are right",
+                    (int)pool->rows);
+  if (x->rank != 4 || o->rank != 4)
+    return pl_error(PL_ERROR_SHAPE, "pool: x [N,H,W,C] and o [N,OH,OW,C] are needed; ranks are %d and %d",
+                    x->rank, o->rank);
+  const int32_t rows = result_of(pool, 0, x->shape[1]), columns = result_of(pool, 1, x->shape[2]);
+  if (rows == 0 || columns == 0 || o->shape[0] != x->shape[0] || o->shape[1] != rows ||
+      o->shape[2] != columns || o->shape[3] != x->shape[3])
+    return pl_error(PL_ERROR_SHAPE,
+                    "pool: x is %d x %d x %d x %d, o %d x %d x %d x %d; with this window o has %d rows of %d "
+                    "columns, and x's images and channels",
+                    (int)x->shape[0], (int)x->shape[1], (int)x->shape[2], (int)x->shape[3], (int)o->shape[0],
+                    (int)o->shape[1], (int)o->shape[2], (int)o->shape[3], (int)rows, (int)columns);
+  const bool is_float = x->dtype == PL_F32 || x->dtype == PL_BF16;
+  if (o->dtype != x->dtype || x->dtype == PL_INT32 || (pool->kind != POOL_MAX && !is_float))
+    return pl_error(PL_ERROR_SHAPE, "pool: x is %s, o %s; the same, %s, are right", pl_dtype_name(x->dtype),
+                    pl_dtype_name(o->dtype),
+                    pool->kind == POOL_MAX ? "f32, bf16, int8 or uint8" : "f32 or bf16");
+  return PL_OK;
+}
+
+pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
+  const pl_status status = check(&x, &o, pool);
+
+  if (status != PL_OK)
+    return status;
+  const int32_t columns = x.shape[2], channels = x.shape[3];
+  struct call call = {*pool, x.shape[1], columns, o.shape[1], o.shape[2]};
+  if (call.pool.rows == 0)
+    call.pool.rows = BLOCK_BYTES / 4 / (pool->stride[0] * columns * channels);
+  if (call.pool.rows > call.out_rows)
+    call.pool.rows = call.out_rows;
+  if (call.pool.rows < 1)
+    call.pool.rows = 1;
+  const int32_t rows = (call.pool.rows - 1) * pool->stride[0] + pool->window[0];
+  const pl_dtype sum = pool->kind == POOL_MAX ? x.dtype : PL_F32;
+  const pl_kernel kernel = {
+      .name = "pool",
+      .body = body,
+      .grid = PL_GRID(x.shape[0], pl_cdiv(call.out_rows, call.pool.rows)),
+      .in = {PL_SPEC(PL_DIMS(1, rows < call.rows ? rows : call.rows, columns, channels), .map = x_map,
+                     .kind = {PL_SQUEEZED, PL_BOUNDED}, .fill = PL_FILL_UNSPECIFIED)},
+      .out = {PL_SPEC(PL_DIMS(1, call.pool.rows, call.out_columns, channels), .map = o_map,
+                      .kind = {PL_SQUEEZED})},
+      .scratch = {PL_VMEM(sum, columns + 2 * pool->padding[1], channels),
+                  PL_VMEM(PL_F32, pool->kind == POOL_MAX ? 1 : call.out_columns,
+                          pool->kind == POOL_MAX ? 1 : channels)},
+      .user = &call,
+      .cost = {.vector_elements = (uint64_t)x.shape[0] * (uint32_t)call.out_rows * (uint32_t)channels *
+                                  (uint32_t)(columns * pool->window[0] + call.out_columns * pool->window[1])},
+  };
+  return pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "rotary.h"
+
+enum { BLOCK_BYTES = 32 << 10 };
+
+/* Halves of x, cos, sin, halves of o. */
+PL_VECTOR_FN(rotate, 6, 0) {
+  const pl_v a = pl_vload(PL_REF(0)), b = pl_vload(PL_REF(1)), cosine = pl_vload(PL_REF(2)),
+             sine = pl_vload(PL_REF(3));
+  pl_vstore(PL_REF(4), pl_vsub(pl_vmul(a, cosine), pl_vmul(b, sine)));
+  pl_vstore(PL_REF(5), pl_vadd(pl_vmul(b, cosine), pl_vmul(a, sine)));
+}
+
+static void body(void) {
+  const pl_ref x = pl_input(0), o = pl_output(0);
+  pl_vrun(rotate,
+          PL_REFS(pl_at(x, PL_ALL, PL_INDEX(0)), pl_at(x, PL_ALL, PL_INDEX(1)), pl_input(1), pl_input(2),
+                  pl_at(o, PL_ALL, PL_INDEX(0)), pl_at(o, PL_ALL, PL_INDEX(1))),
+          PL_NO_SCALARS);
+}
+
+static void x_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[1];
+  b[1].start = g->id[0];
+}
+
+static void angle_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+}
+
+static bool is_float(const pl_array *a) {
+  return a->dtype == PL_F32 || a->dtype == PL_BF16;
+}
+
+pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, int32_t rows) {
+  if (x.rank != 3 || o.rank != 3 || o.shape[0] != x.shape[0] || o.shape[1] != x.shape[1] ||
+      o.shape[2] != x.shape[2])
+    return pl_error(PL_ERROR_SHAPE,
+                    "rotary: x and o [H,T,D] of the same shape are needed; rank %d and %d, x %d x %d x %d",
+                    x.rank, o.rank, (int)x.shape[0], (int)x.shape[1], (int)x.shape[2]);
+  const int32_t heads = x.shape[0], positions = x.shape[1], half = x.shape[2] / 2;
+  if (x.shape[2] % 2 != 0)
+    return pl_error(PL_ERROR_SHAPE, "rotary: heads of %d elements; an even number is needed",
+                    (int)x.shape[2]);
+  if (cosine.rank != 2 || sine.rank != 2 || cosine.shape[0] != positions || sine.shape[0] != positions ||
+      cosine.shape[1] != half || sine.shape[1] != half)
+    return pl_error(PL_ERROR_SHAPE, "rotary: cosine is %d x %d, sine %d x %d; [%d,%d] is right",
+                    (int)cosine.shape[0], (int)cosine.shape[1], (int)sine.shape[0], (int)sine.shape[1],
+                    (int)positions, (int)half);
+  if (!is_float(&x) || !is_float(&o) || !is_float(&cosine) || !is_float(&sine))
+    return pl_error(PL_ERROR_SHAPE, "rotary: x is %s, o %s, cosine %s, sine %s; each must be f32 or bf16",
+                    pl_dtype_name(x.dtype), pl_dtype_name(o.dtype), pl_dtype_name(cosine.dtype),
+                    pl_dtype_name(sine.dtype));
+  if (x.space != PL_HBM || o.space != PL_HBM)
+    return pl_error(PL_ERROR_ARGUMENT, "rotary: x and o must be in HBM");
+  if (rows < 0)
+    return pl_error(PL_ERROR_ARGUMENT,
+                    "rotary: blocks of %d rows; 1 or more, or 0 for the default, are right", (int)rows);
+  if (rows == 0)
+    rows = BLOCK_BYTES / 4 / x.shape[2];
+  rows = rows < 1 ? 1 : rows < positions ? rows : positions;
+  x.rank = o.rank = 4;
+  x.shape[2] = o.shape[2] = 2;
+  x.shape[3] = o.shape[3] = half;
+  x.pitch = (uint32_t)half * pl_dtype_bytes(x.dtype);
+  o.pitch = (uint32_t)half * pl_dtype_bytes(o.dtype);
+  const bool in_place = x.address == o.address && x.dtype == o.dtype;
+  const pl_block_spec block = {PL_DIMS(1, rows, 2, half), .map = x_map, .kind = {PL_SQUEEZED},
+                               .buffer_count = 3};
+  pl_block_spec result = block;
+  result.alias = in_place ? PL_ALIAS(0) : 0;
+  const pl_kernel kernel = {
+      .name = "rotary",
+      .body = body,
+      .grid = PL_GRID(pl_cdiv(positions, rows), heads),
+      .dimension_semantics = {PL_PARALLEL, PL_PARALLEL},
+      .in = {&block, PL_BLOCK(angle_map, rows, half), PL_BLOCK(angle_map, rows, half)},
+      .out = {&result},
+      .cost = {.vector_elements = 3 * (uint64_t)heads * (uint32_t)positions * (uint32_t)half * 2},
+  };
+  return pl_call(&kernel, PL_ARGS(x, cosine, sine), PL_RESULTS(o));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel library: what works on rows of arrays. Twins: twins/library_places.py. */
+#include "case.h"
+#include "pool.h"
+#include "rotary.h"
+#include "topk.h"
+
+static void library_topk(void) {
+  const pl_array x = case_input("x"), y = case_input("y");
+  const pl_array values = case_output("values", NULL), indices = case_output("indices", NULL),
+                 int_values = case_output("int_values", NULL), int_indices = case_output("int_indices", NULL);
+
+  case_done(kernel_topk(x, values, indices, 16));
+  case_done(kernel_topk(y, int_values, int_indices, 0));
+}
+
+static void library_rotary(void) {
+  const pl_array x = case_input("x"), cosine = case_input("cosine"), sine = case_input("sine"),
+                 o = case_output("o", NULL), p = case_output("p", NULL);
+
+  case_done(kernel_rotary(x, cosine, sine, o, 16));
+  case_done(kernel_rotary(x, cosine, sine, p, 0));
+}
+
+static void library_pool(void) {
+  const struct pool most = {POOL_MAX, {3, 3}, {2, 2}, {1, 1}, 3},
+                    average = {POOL_AVERAGE, {2, 4}, {2, 3}, {0, 1}, 2};
+  const pl_array x = case_input("x"), y = case_input("y"), o = case_output("o", NULL),
+                 p = case_output("p", NULL), q = case_output("q", NULL);
+
+  case_done(kernel_pool(x, o, &most));
+  case_done(kernel_pool(x, p, &average));
+  case_done(kernel_pool(y, q, &most));
+}
+
+const struct conformance_case conformance_cases[] = {
+    CASE(library_topk),
+    CASE(library_rotary),
+    CASE(library_pool),
+    CASE_END,
+};

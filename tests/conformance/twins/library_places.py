@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""The kernel library's kernels on rows of arrays, against the operations of JAX that they are for."""
+from jax import lax
+
+from twins.common import jnp, shape
+from twins.vector import one_step
+
+
+def library_topk(t):
+    """Equal elements come in the order of their columns."""
+    def body(x, y, values, indices, int_values, int_indices):
+        values[...], indices[...] = lax.top_k(x[...], 9)
+        int_values[...], int_indices[...] = lax.top_k(y[...], 5)
+    m, n = t.x.shape[0], t.y.shape[0]
+    shapes = (shape("f32", m, 9), shape("int32", m, 9), shape("int32", n, 5), shape("int32", n, 5))
+    for name, value in zip(("values", "indices", "int_values", "int_indices"), one_step(t, body, [t.x, t.y], shapes)):
+        t.output(name, value)
+
+
+def library_rotary(t):
+    def body(x, cosine, sine, o, p):
+        half = x.shape[-1] // 2
+        a, b = x[..., :half].astype(jnp.float32), x[..., half:].astype(jnp.float32)
+        c, s = cosine[...], sine[...]
+        result = jnp.concatenate([a * c - b * s, b * c + a * s], axis=-1)
+        o[...] = result
+        p[...] = result.astype(jnp.bfloat16)
+    shapes = (shape("f32", *t.x.shape), shape("bf16", *t.x.shape))
+    for name, value in zip("op", one_step(t, body, [t.x, t.cosine, t.sine], shapes)):
+        t.output(name, value)
+
+
+def library_pool(t):
+    def most(x, o, least):
+        o[...] = lax.reduce_window(x[...], jnp.array(least, x.dtype), lax.max, (1, 3, 3, 1), (1, 2, 2, 1),
+                                   ((0, 0), (1, 1), (1, 1), (0, 0)))
+
+    def body(x, y, o, p, q):
+        most(x, o, -jnp.inf)
+        most(y, q, -128)
+        p[...] = lax.reduce_window(x[...], jnp.float32(0), lax.add, (1, 2, 4, 1), (1, 2, 3, 1),
+                                   ((0, 0), (0, 0), (1, 1), (0, 0))) / 8
+    n, h, w, c = t.x.shape
+    half = (n, (h - 1) // 2 + 1, (w - 1) // 2 + 1, c)
+    shapes = (shape("f32", *half), shape("f32", n, (h - 2) // 2 + 1, (w - 2) // 3 + 1, c), shape("int8", *half))
+    for name, value in zip("opq", one_step(t, body, [t.x, t.y], shapes)):
+        t.output(name, value)

@@ -55,7 +55,7 @@ static void report(const char *name, const pl_stats *stats, uint64_t macs, uint3
 }
 
 static void product(const char *name, pl_dtype type, int32_t size, int32_t block, uint8_t buffers) {
-  const struct matmul_blocks blocks = {block, block, block, buffers};
+  const struct matmul_blocks blocks = {block, block, block, buffers, false};
   pl_array x, y, o;
   pl_stats stats;
   uint32_t cold = 0;
@@ -76,6 +76,9 @@ static void product(const char *name, pl_dtype type, int32_t size, int32_t block
     if (call == 0)
       cold = (uint32_t)stats.cycles;
   }
+  bench_plan_begin();
+  (void)!kernel_matmul(x, y, o, &blocks);
+  bench_plan_end(name);
   if (!right(&o, size))
     bench_fail(name, "the result is wrong");
   else
@@ -101,8 +104,11 @@ static void resident(const char *name) {
     bench_fail(name, pl_error_message());
     return;
   }
-  const pl_kernel kernel = {
-      .name = name, .body = resident_body, .in = {PL_WHOLE, PL_WHOLE}, .out = {PL_WHOLE}};
+  const pl_kernel kernel = {.name = name,
+                            .body = resident_body,
+                            .in = {PL_WHOLE, PL_WHOLE},
+                            .out = {PL_WHOLE},
+                            .cost = {.dot = {SIZE, SIZE, SIZE}}};
   for (int call = 0; call < 2; call++) {
     if (pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o)) != PL_OK) {
       bench_fail(name, pl_error_message());
@@ -113,6 +119,9 @@ static void resident(const char *name) {
       cold = (uint32_t)stats.cycles;
   }
   report(name, &stats, (uint64_t)SIZE * SIZE * SIZE, cold);
+  bench_plan_begin();
+  (void)!pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
+  bench_plan_end(name);
   if (pl_free(&x) != PL_OK || pl_free(&y) != PL_OK || pl_free(&o) != PL_OK)
     bench_fail(name, pl_error_message());
 }
@@ -152,6 +161,9 @@ static void copy_pipeline(const char *name) {
     }
   }
   pl_get_stats(&stats);
+  bench_plan_begin();
+  (void)!pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
+  bench_plan_end(name);
   if (memcmp(in, out, ROWS * COLUMNS * sizeof *in) != 0)
     bench_fail(name, "the result is wrong");
   const uint64_t whole = stats.cycles * boot_params.value[TPU_PARAM_HBM_PORT_BYTES];

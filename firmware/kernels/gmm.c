@@ -3,11 +3,14 @@
 
 #include "boot.h"
 #include "device.h"
+#include "tuned.h"
 
 /* A tile as it stands in the list: rows of one group. */
 struct tile {
   int32_t group, start, rows;
 };
+/* For predictions: what the body takes beside a dot and a vector operation. */
+enum { STEP_INSTRUCTIONS = 1000, BLOCK_INSTRUCTIONS = 2600 };
 enum { TILE_WORDS = sizeof(struct tile) / sizeof(int32_t) };
 
 /*
@@ -117,12 +120,15 @@ static bool next_of(struct cursor *c, const struct balance *b, bool poor, struct
  * Writes the tiles in the order of the computation and returns how many there are. The port is ahead by
  * `saved`, at most by what the buffers hold. A tile that takes time comes as soon as it is there; the last of
  * them ends the list, because there is the less to do behind the matrix unit the smaller the last tile is.
+ * busy: rows that the matrix unit is busy for.
  */
-static int32_t list_tiles(const struct cursor *groups, const struct balance *b, struct tile *list) {
+static int32_t list_tiles(const struct cursor *groups, const struct balance *b, struct tile *list,
+                          uint32_t *busy) {
   struct cursor rich = *groups, poor = *groups, count = *groups;
   struct tile next_rich, next_poor;
   int32_t tiles = 0, saved = 0, poor_left = 0;
 
+  *busy = 0;
   while (next_of(&count, b, true, &next_poor))
     poor_left++;
   bool is_rich = next_of(&rich, b, false, &next_rich), is_poor = next_of(&poor, b, true, &next_poor);
@@ -131,7 +137,9 @@ static int32_t list_tiles(const struct cursor *groups, const struct balance *b, 
     saved += surplus(b, take ? &next_poor : &next_rich);
     if (saved > b->ahead)
       saved = b->ahead;
-    list[tiles++] = take ? next_poor : next_rich;
+    const struct tile *tile = take ? &next_poor : &next_rich;
+    *busy += (uint32_t)(tile->rows < b->least ? b->least : tile->rows);
+    list[tiles++] = *tile;
     if (take) {
       is_poor = next_of(&poor, b, true, &next_poor);
       poor_left--;
@@ -172,14 +180,24 @@ static pl_status check(const pl_array *x, const pl_array *y, const pl_array *siz
   return PL_OK;
 }
 
+static struct gmm_blocks chosen_blocks(const pl_array *x, const pl_array *y, const pl_array *o) {
+  const uint16_t *tuned =
+      tuned_find(TUNED_GMM, x->dtype, PL_SHAPE(y->shape[0], x->shape[0], x->shape[1], o->shape[1]));
+
+  if (tuned == NULL)
+    return (struct gmm_blocks){96, 128, x->shape[1] < 256 ? x->shape[1] : 256, o->dtype == PL_F32 ? 4 : 5};
+  return (struct gmm_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3]};
+}
+
 pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks) {
+  const struct gmm_blocks chosen = blocks != NULL ? *blocks : chosen_blocks(&x, &y, &o);
   pl_array list;
-  pl_status status = check(&x, &y, &sizes, &o, blocks);
+  pl_status status = check(&x, &y, &sizes, &o, &chosen);
 
   if (status != PL_OK)
     return status;
-  const int32_t bm = blocks->m, bn = blocks->n, bk = blocks->k, columns = pl_cdiv(o.shape[1], bn),
-                depth = pl_cdiv(x.shape[1], bk), buffers = blocks->buffers != 0 ? blocks->buffers : 3,
+  const int32_t bm = chosen.m, bn = chosen.n, bk = chosen.k, columns = pl_cdiv(o.shape[1], bn),
+                depth = pl_cdiv(x.shape[1], bk), buffers = chosen.buffers != 0 ? chosen.buffers : 3,
                 dim = (int32_t)boot_params.value[TPU_PARAM_DIM];
   /* A group has at most one tile more than its rows fill: the shape does not depend on the sizes. */
   status = pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(x.shape[0] / bm + sizes.shape[0], TILE_WORDS), &list);
@@ -190,7 +208,8 @@ pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const s
   balance.weights =
       dim * dim * (int32_t)pl_dtype_bytes(y.dtype) / (int32_t)boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
   balance.ahead = balance.weights * (buffers - 1) / (columns * depth);
-  const int32_t tiles = list_tiles(&groups, &balance, pl_hbm_pointer(&list));
+  uint32_t busy;
+  const int32_t tiles = list_tiles(&groups, &balance, pl_hbm_pointer(&list), &busy);
   const pl_dtype sum = x.dtype == PL_INT8 ? PL_INT32 : PL_F32;
   /* Behind x's last column there must be zeros, as there are behind y's last row: 0 x NaN is no 0. */
   const unsigned fill = x.shape[1] % bk != 0 ? PL_FILL_VALUE : PL_FILL_UNSPECIFIED;
@@ -205,8 +224,10 @@ pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const s
       .out = {PL_IN_HBM},
       .scratch = {PL_ACC(sum, bm, bn), PL_ACC(sum, bm, bn), PL_VMEM(o.dtype, bm, bn),
                   PL_VMEM(o.dtype, bm, bn)},
-      .cost = {.macs = (uint64_t)o.shape[0] * (uint32_t)o.shape[1] * (uint32_t)x.shape[1],
-               .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1]},
+      .cost = {.macs = (uint64_t)busy * (uint32_t)o.shape[1] * (uint32_t)x.shape[1],
+               .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1],
+               .instructions = (uint64_t)(uint32_t)tiles * (uint32_t)columns *
+                               ((uint32_t)depth * STEP_INSTRUCTIONS + BLOCK_INSTRUCTIONS)},
   };
   shared.columns = bn;
   for (unsigned i = 0; i < KEPT; i++)

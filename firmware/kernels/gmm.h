@@ -29,9 +29,10 @@ struct gmm_blocks {
 };
 
 /*
- * x [M,K], y [G,K,N], o [M,N], sizes int32 [G] in HBM, where the scalar core reads them: sizes[g] >= 0
- * rows belong to group g, in order, and together at most M; rows of o behind them keep what they hold.
- * bf16 by bf16 to bf16 or f32, int8 by int8 to int32. Any M, K, N, G and blocks that fit on the chip.
+ * blocks: NULL for what was tuned for G x M x K x N (tuned.h), or else 96 x 128 x K (256 at most) and 5
+ * buffers. x [M,K], y [G,K,N], o [M,N], sizes int32 [G] in HBM, where the scalar core reads them: sizes[g] >=
+ * 0 rows belong to group g, in order, and together at most M; rows of o behind them keep what they hold. bf16
+ * by bf16 to bf16 or f32, int8 by int8 to int32. Any M, K, N, G and blocks that fit on the chip.
  * PL_ERROR_SHAPE, PL_ERROR_ARGUMENT (blocks, sizes: the message has the group); others as pl_call().
  */
 pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "matmul.h"
 
+#include "tuned.h"
+
 static void body(void) {
   pl_ref x = pl_input(0), y = pl_input(1), o = pl_output(0), acc = pl_scratch(0);
 
@@ -24,14 +26,22 @@ static void o_map(const pl_grid *g, pl_index *b) {
   b[1].start = g->id[1];
 }
 
-pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_blocks *blocks) {
-  const int32_t bm = blocks->m, bn = blocks->n, bk = blocks->k;
+static struct matmul_blocks chosen_blocks(const pl_array *x, const pl_array *y) {
+  const uint16_t *tuned = tuned_find(TUNED_MATMUL, x->dtype, PL_SHAPE(x->shape[0], y->shape[1], x->shape[1]));
 
+  if (tuned == NULL)
+    return (struct matmul_blocks){128, 128, 128, 2, false};
+  return (struct matmul_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3], tuned[4] != 0};
+}
+
+pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_blocks *blocks) {
   if (x.rank != 2 || y.rank != 2 || o.rank != 2 || x.shape[1] != y.shape[0] || o.shape[0] != x.shape[0] ||
       o.shape[1] != y.shape[1])
     return pl_error(PL_ERROR_SHAPE,
                     "matmul: x [M,K], y [K,N] and o [M,N] are needed; x has %d columns, y %d rows",
                     (int)x.shape[1], (int)y.shape[0]);
+  const struct matmul_blocks b = blocks != NULL ? *blocks : chosen_blocks(&x, &y);
+  const int32_t bm = b.m, bn = b.n, bk = b.k;
   if (bm <= 0 || bn <= 0 || bk <= 0)
     return pl_error(PL_ERROR_ARGUMENT, "matmul: blocks of %d x %d x %d; each must be at least 1", (int)bm,
                     (int)bn, (int)bk);
@@ -40,11 +50,11 @@ pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_
       .body = body,
       .grid = PL_GRID(pl_cdiv(o.shape[0], bm), pl_cdiv(o.shape[1], bn), pl_cdiv(x.shape[1], bk)),
       .dimension_semantics = {PL_PARALLEL, PL_PARALLEL, PL_ARBITRARY},
-      .in = {PL_BUFFERED(blocks->buffers, x_map, bm, bk), PL_BUFFERED(blocks->buffers, y_map, bk, bn)},
-      .out = {PL_BUFFERED(blocks->buffers, o_map, bm, bn)},
+      .in = {PL_SPEC(PL_DIMS(bm, bk), .map = x_map, .buffer_count = b.buffers, .lookahead = b.lookahead),
+             PL_SPEC(PL_DIMS(bk, bn), .map = y_map, .buffer_count = b.buffers, .lookahead = b.lookahead)},
+      .out = {PL_BUFFERED(b.buffers, o_map, bm, bn)},
       .scratch = {PL_ACC(x.dtype == PL_INT8 ? PL_INT32 : PL_F32, bm, bn)},
-      .cost = {.macs = (uint64_t)o.shape[0] * (uint32_t)o.shape[1] * (uint32_t)x.shape[1],
-               .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1]},
+      .cost = {.dot = {bm, bn, bk}, .vector_elements = (uint64_t)o.shape[0] * (uint32_t)o.shape[1]},
   };
   return pl_call(&kernel, PL_ARGS(x, y), PL_RESULTS(o));
 }

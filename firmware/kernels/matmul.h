@@ -10,15 +10,17 @@
 
 #include "pallas.h"
 
-/* Block shape and buffers of the inputs and the output (0: 2). */
+/* Block shape, buffers of the inputs and the output (0: 2), lookahead of the inputs. */
 struct matmul_blocks {
   int32_t m, n, k;
   uint8_t buffers;
+  bool lookahead;
 };
 
 /*
- * Arrays in HBM (or on the chip: then used in place), row-major. PL_ERROR_SHAPE if the shapes or
- * dtypes do not fit; other errors as pl_call().
+ * blocks: NULL for what was tuned for this shape (tuned.h), or else 128 x 128 x 128 and two buffers. Arrays
+ * in HBM (or on the chip: then used in place), row-major. PL_ERROR_SHAPE if the shapes or dtypes do not fit;
+ * other errors as pl_call().
  */
 pl_status kernel_matmul(pl_array x, pl_array y, pl_array o, const struct matmul_blocks *blocks);
 

@@ -135,8 +135,10 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
 
   if (pl_init() != PL_OK)
     return c->status;
-  if (c->plan != NULL)
+  if (PL_UNLIKELY(c->plan != NULL))
     return pl_fail(PL_ERROR_ARGUMENT, "pl_call inside a kernel body");
+  if (PL_UNLIKELY(c->instead != NULL))
+    return c->instead(kernel, args, results);
   const uint32_t instructions = cpu_instret();
   c->status = PL_OK;
   if (kernel == NULL)

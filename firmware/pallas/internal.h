@@ -340,6 +340,8 @@ struct pl_context {
   bool ready;
   bool fenced; /* the scalar core's next access to a memory waits for SYNC ticket `fence`: pl_wait() */
   uint32_t fence;
+  /* pl_predict_calls(): what happens in place of pl_call(); NULL: nothing else */
+  pl_status (*instead)(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
   bool aged; /* plans may hold tickets that are too old */
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */

@@ -260,8 +260,12 @@ static inline int32_t pl_dyn(int32_t n) {
 
 /* Work of a whole call, for predictions only (pl_plan()); a run does not look at it. */
 typedef struct pl_cost_estimate {
-  uint64_t macs;            /* multiply-accumulates of dots */
-  uint64_t vector_elements; /* elements written by vector operations */
+  int32_t dot[3];           /* M, N, K of the dot in every step */
+  uint64_t macs;            /* multiply-accumulates of other dots; fewer rows than DIM + 1 count as DIM + 1 */
+  uint64_t vector_elements; /* elements computed by vector operations, an operation at a time */
+  uint64_t instructions;    /* of the scalar core in bodies, but for a dot and a vector operation */
+  bool vector_steps;        /* vector operations are in every step, and not behind a block of output */
+  bool chained; /* matrix and vector unit take turns: each needs what the other made, or its place */
 } pl_cost_estimate;
 
 typedef struct pl_kernel {
@@ -362,6 +366,7 @@ typedef struct pl_prediction {
   uint32_t memory[4];               /* bytes of VMEM, of SMEM, rows of ACC, semaphores: what the plan takes */
   uint64_t dma_in, dma_out, mxu, vpu, scalar; /* cycles each would need alone */
   uint64_t cycles;                            /* of the whole call */
+  uint64_t longest;                           /* pl_predict_calls(): of the call that has most of them */
   enum pl_bottleneck bottleneck;
 } pl_prediction;
 
@@ -371,6 +376,12 @@ typedef struct pl_prediction {
  * and the scalar core's instructions a step. Fails as pl_call() would before its first step.
  */
 pl_status pl_predict(const pl_kernel *kernel, pl_arrays args, pl_arrays results, pl_prediction *prediction);
+/*
+ * For kernels that are functions around pl_call(), as those of the library are: from here on every pl_call()
+ * is predicted instead of run, and what it would do is added to *sum (bottleneck: of the longest). NULL:
+ * calls run again.
+ */
+void pl_predict_calls(pl_prediction *sum);
 /* Prints the plan and the prediction: tiles, buffers, copies, bytes, memory, cycles, what bounds them. */
 pl_status pl_plan(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
 

@@ -50,6 +50,7 @@ BARS = {
     "func_vs_jax_interpreter.ratio": (">=", 20.0),
 }
 FUNC_CYCLE_ERROR = 10.0
+PLAN_ERROR = 10.0  # of pl_predict(), against the RTL; every kernel with a figure `cycles` has one `planned`
 HOST_UNITS = {"kHz", "GMAC/s", "s", "% of bare", "x"}
 # What make bench-jax measured here, or else what was committed.
 JAX_RESULTS = [ROOT / "build" / "bench-jax.json", ROOT / "tests" / "bench" / "jax.json"]
@@ -131,6 +132,7 @@ def collect(device, models, exact):
             error = round(100.0 * (cycles["func"][name] - value) / value, 2)
             out.append({"name": f"func_cycle_error.{name.removesuffix('.cycles')}", "model": "func", "value": error,
                         "unit": "%", "bar": FUNC_CYCLE_ERROR, "pass": abs(error) <= FUNC_CYCLE_ERROR})
+    out += plan_errors(out)
     by = {(f["name"], f["model"]): f["value"] for f in out}
     if ("rtl.khz", "rtl") in by and ("qemu_rtl.khz", "rtl") in by:
         value = round(100.0 * by["qemu_rtl.khz", "rtl"] / by["rtl.khz", "rtl"], 1)
@@ -138,6 +140,19 @@ def collect(device, models, exact):
                     "bar": BARS["qemu_rtl.relative"][1], "pass": value >= BARS["qemu_rtl.relative"][1]})
     if not exact:
         out += against_jax()
+    return out
+
+
+def plan_errors(figures):
+    """What pl_predict() said beside the RTL's cycles, of every kernel; nan: it was not asked."""
+    rtl = {f["name"]: f["value"] for f in figures if f["model"] == "rtl"}
+    out = []
+    for name, cycles in rtl.items():
+        kernel, dot, what = name.rpartition(".")
+        if what == "cycles":
+            error = round(100.0 * (rtl.get(f"{kernel}.planned", float("nan")) - cycles) / cycles, 2)
+            out.append({"name": f"{kernel}.plan_error", "model": "rtl", "value": error, "unit": "%", "bar": PLAN_ERROR,
+                        "pass": abs(error) <= PLAN_ERROR})
     return out
 
 
@@ -150,7 +165,7 @@ def rows(figures):
     lines = ["| figure | model | value | unit | bar | |", "|---|---|---|---|---|---|"]
     for f in figures:
         op = BARS.get(f["name"], ("<=", None))[0]
-        bar = "" if f["bar"] is None else f"{'±' if f['name'].startswith('func_cycle') else op} {show(f['bar'])}"
+        bar = "" if f["bar"] is None else f"{'±' if f['name'].startswith('func_cycle') or f['name'].endswith('.plan_error') else op} {show(f['bar'])}"
         mark = "" if f["bar"] is None else ("reached" if f["pass"] else "**missed**")
         lines.append(f"| {f['name']} | {f['model']} | {show(f['value'])} | {f['unit']} | {bar} | {mark} |")
     return lines

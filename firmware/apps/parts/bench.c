@@ -34,6 +34,17 @@ uint64_t bench_now(void) {
   return cycle;
 }
 
+static pl_prediction plan;
+
+void bench_plan_begin(void) {
+  pl_predict_calls(&plan);
+}
+
+void bench_plan_end(const char *kernel) {
+  pl_predict_calls(NULL);
+  bench_cycles(kernel, "planned", plan.cycles);
+}
+
 uint16_t bench_bf16(uint32_t v) {
   if (v == 0)
     return 0;

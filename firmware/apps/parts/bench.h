@@ -14,6 +14,10 @@ bool bench_failed(void);
 uint64_t bench_now(void);
 /* bf16 bits of a small non-negative integer that bf16 can hold. */
 uint16_t bench_bf16(uint32_t v);
+/* Kernel calls between the two are predicted instead of run: FIGURE kernel.planned cycles; see
+ * pl_predict_calls(). */
+void bench_plan_begin(void);
+void bench_plan_end(const char *kernel);
 
 void bench_gmm(void);
 

@@ -39,6 +39,9 @@ static void measure(const char *name, const pl_array *x, const pl_array *y, cons
   }
   if (!right(o, pl_hbm_pointer(sizes)))
     bench_fail(name, "the result is wrong");
+  bench_plan_begin();
+  (void)!kernel_gmm(*x, *y, *sizes, *o, &blocks);
+  bench_plan_end(name);
   bench_percent(name, "utilisation", macs, cycles * dim * dim);
   bench_cycles(name, "cycles", cycles);
 }

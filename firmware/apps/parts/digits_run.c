@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "digits_run.h"
 
+#include "bench.h"
 #include "boot.h"
 #include "digits.h"
 #include "pallas.h"
@@ -110,6 +111,11 @@ int digits_run(const struct digits_options *options) {
       return fail("kernel");
   }
   pl_get_stats(&stats);
+  if (options->bench) {
+    bench_plan_begin();
+    (void)!kernel_digits(images, &network, classes, options->batch);
+    bench_plan_end("digits");
+  }
   const int status =
       report(&images, pl_hbm_pointer(&classes), labelled ? pl_hbm_pointer(&labels) : NULL, &stats, options);
   if (pl_free(&classes) != PL_OK)

@@ -31,12 +31,21 @@ BENCHES :=
 # Goals that must work on a bare machine do not touch the set-up.
 BARE_GOALS := help doctor deps clean list
 ifneq ($(filter-out $(BARE_GOALS),$(MAKECMDGOALS)),)
+ifneq ($(words $(CURDIR)),1)
+$(error this folder is '$(CURDIR)': make cannot work in a path with a space; clone into one without)
+endif
 include build/env.mk
 endif
 
 ifneq ($(filter wave,$(MAKECMDGOALS)),)
 ifeq ($(and $(FROM),$(TO)),)
-$(error make wave needs FROM=cycle and TO=cycle, for instance FROM=20000 TO=22000)
+$(error make wave needs FROM=cycle and TO=cycle, for instance FROM=5440000 TO=5442000; `make run` prints the cycles of the call that its timeline shows)
+endif
+ifneq ($(or $(CONFIG),none),sim16)
+$(error CONFIG=$(CONFIG): make wave has the RTL of sim16 only)
+endif
+ifneq ($(PLATFORM),rtl)
+$(error PLATFORM=$(PLATFORM): make wave is for rtl)
 endif
 endif
 
@@ -54,11 +63,17 @@ $(error APP='$(APP)': one app is needed; make list describes them)
 else ifeq ($(or $(findstring /,$(APP)),$(filter $(APP),$(FW_APPS))),)
 $(error APP=$(APP): there is no such app; the apps are $(FW_APPS). `make list` describes them)
 endif
-ifeq ($(or $(findstring /,$(PLATFORM)),$(filter $(PLATFORM),rtl rtl_checked rtl_wave func)),)
+ifneq ($(words $(PLATFORM)),1)
+$(error PLATFORM='$(PLATFORM)': one is needed, rtl (the Verilated RTL) or func (the functional model))
+else ifeq ($(or $(findstring /,$(PLATFORM)),$(filter $(PLATFORM),rtl rtl_checked rtl_wave func)),)
 $(error PLATFORM=$(PLATFORM): rtl (the Verilated RTL), func (the functional model), or the path of a model library with a / in it)
+else ifeq ($(and $(findstring /,$(PLATFORM)),$(filter-out build/lib/%,$(PLATFORM)),$(if $(wildcard $(PLATFORM)),,none)),none)
+$(error PLATFORM=$(PLATFORM): there is no such model library; rtl and func are built when asked for)
 endif
-ifeq ($(wildcard hw/config/$(CONFIG).toml),)
-$(error CONFIG=$(CONFIG): the configurations are $(patsubst hw/config/%.toml,%,$(wildcard hw/config/*.toml)))
+# The machine's clock is 125 MHz; a configuration with another is for synthesis.
+QEMU_CONFIGS := $(sort $(patsubst hw/config/%.toml,%,$(shell grep -l '^cycle_hz = 125000000$$' hw/config/*.toml)))
+ifneq ($(filter $(words $(CONFIG)),1)$(words $(filter $(CONFIG),$(QEMU_CONFIGS))),11)
+$(error CONFIG=$(CONFIG): the configurations that run in QEMU are $(QEMU_CONFIGS))
 endif
 ifneq ($(words $(DATA)),$(words $(firstword $(DATA))))
 $(error DATA='$(DATA)': make cannot use a file name with a space in it; tools/run/peplos-run --data can)
@@ -100,21 +115,24 @@ $(QEMU): $(QEMU_INPUTS) | build/env.mk
 # The RTL is one library a configuration, the functional model one for all.
 RTL_DIR := build/lib$(if $(filter-out sim16,$(CONFIG)),/$(CONFIG))
 LIBRARY := $(if $(findstring /,$(PLATFORM)),$(PLATFORM),$(if $(filter rtl%,$(PLATFORM)),$(RTL_DIR),build/lib)/libtpu_$(PLATFORM).so)
-RUN = tools/run/peplos-run --platform $(PLATFORM) --config $(CONFIG) $(if $(DATA),--data $(DATA)) $(RUNFLAGS)
+# Where a run's files go. One run at a time writes there: a second one waits, and says so; the lock ends with the recipe.
+RUN_OUT := build/run/$(notdir $(APP))-$(patsubst libtpu_%,%,$(basename $(notdir $(PLATFORM))))$(if $(filter-out sim16,$(CONFIG)),-$(CONFIG))
+RUN = out=$(1) && mkdir -p $$out && exec 9>$$out/lock && \
+  { flock -n 9 || { echo "waiting for another run, which writes to $$out, to end" >&2 && flock 9; }; } && rm -f $$out/trace.bin && \
+  tools/run/peplos-run --platform $(PLATFORM) --config $(CONFIG) --out $$out $(if $(DATA),--data $(DATA)) $(RUNFLAGS)
 RUN_NEEDS := $(QEMU) build/firmware/$(APP).elf $(DATA)
 
 run: $(RUN_NEEDS) $(LIBRARY) $(TRACE_TOOL) ## run APP on PLATFORM=rtl|func (ARGS='..' DATA=file CONFIG=sim16)
-	@$(RUN) $(APP) -- $(ARGS)
-	@out=build/run/$(notdir $(APP))-$(notdir $(PLATFORM)); test ! -s $$out/trace.bin || { \
+	@$(call RUN,$(RUN_OUT)) $(APP) -- $(ARGS) && { test ! -s $$out/trace.bin || { \
 	  $(TRACE_TOOL) $$out/trace.bin --elf build/firmware/$(APP).elf $(if $(CALL),--call $(CALL)) --svg $$out/timeline.svg \
-	    --title '$(APP) on $(PLATFORM), $(CONFIG)$(if $(CALL),: kernel call $(CALL))' && \
-	  echo "timeline: $$out/timeline.svg"; }
+	    --title '$(APP) on $(PLATFORM), $(CONFIG)$(if $(CALL),: $(if $(filter -1,$(CALL)),last kernel call,kernel call $(CALL)))' && \
+	  echo "timeline: $$out/timeline.svg"; }; }
 
 gdb: $(RUN_NEEDS) $(LIBRARY) ## run APP with gdb attached, stopped at its first instruction
-	@$(RUN) --gdb $(APP) -- $(ARGS)
+	@$(call RUN,$(RUN_OUT)) --gdb $(APP) -- $(ARGS)
 
 wave: $(RUN_NEEDS) $(RTL_DIR)/libtpu_rtl_wave.so ## run APP on the RTL and write waveforms of cycles FROM to TO
-	@$(RUN) --wave $(FROM) $(TO) $(APP) -- $(ARGS)
+	@$(call RUN,$(RUN_OUT)_wave) --wave $(FROM) $(TO) $(APP) -- $(ARGS)
 
 list: ## list the apps that `make run` can run
 	@tools/run/peplos-list

@@ -61,6 +61,12 @@ park:
  * is one 4-byte jump to the same place.
  */
   .section .text.vectors, "ax"
+  /*
+   * Nothing in here may be relaxed, the alignment neither: the debug range that the assembler writes is as long
+   * as before relaxation, and gdb would take the functions behind it for this file's.
+   */
+  .option push
+  .option norelax
   .balign 256
   .option push
   .option norvc
@@ -82,12 +88,10 @@ trap_entry:
   .irp n, 3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
   sw x\n, 4*\n(sp)
   .endr
-  .option push
-  .option norelax
   la gp, __global_pointer$
-  .option pop
   mv a0, sp
   call trap_fault /* does not return */
+  .option pop
 
   .section .bss.trap_stack, "aw", @nobits
   .balign 16

@@ -132,10 +132,20 @@ def cases():
     yield "make run with no app", make("run", "APP=", "PLATFORM=func"), 2, ["one app is needed"]
     yield "make run with an unknown platform", make("run", "PLATFORM=fpga"), 2, ["PLATFORM=fpga: rtl"]
     yield "make run with an unknown configuration", make("run", "CONFIG=sim99"), 2, ["CONFIG=sim99: .*sim16"]
+    yield "make run with two platforms", make("run", "PLATFORM=rtl func"), 2, ["PLATFORM='rtl func': one is needed"]
+    yield "make run with a library that is not there", make("run", "PLATFORM=./no.so"), 2, ["PLATFORM=./no.so: there is no such"]
+    yield "make run with a configuration for synthesis", make("run", "CONFIG=ecp5"), 2, ["CONFIG=ecp5: .*run in QEMU are sim16"]
+    yield "make run with the path of a configuration", make("run", "CONFIG=../config/sim16"), 2, ["CONFIG=../config/sim16: "]
+    yield "make run with an argument that matmul has not", make("run", "PLATFORM=func", "APP=matmul", "ARGS=16 16 16 --dtype int8"), 2, [
+        "unknown argument --dtype", "--type bf16"]
+    yield "waveforms of another configuration", make("wave", "FROM=1", "TO=2", "CONFIG=sim8"), 2, ["CONFIG=sim8: .*sim16 only"]
+    yield "waveforms of the functional model", make("wave", "FROM=1", "TO=2", "PLATFORM=func"), 2, ["PLATFORM=func: .*for rtl"]
     yield "make run with a data file that is not there", make("run", "DATA=nowhere.bin"), 2, ["DATA=nowhere.bin: .*pack.py"]
     yield "make run with a space in a file name", make("run", "DATA=a b.bin"), 2, ["space"]
     yield "too few digits right", run("digits", "--show", "0", "--expect", "99", data=DIGITS), 1, ["FAILED, at least 99 %"]
     yield "waveforms of no cycles", ["tools/run/peplos-run", "--wave", "200", "100", "hello"], 2, ["200 to 100", "less than TO"]
+    yield "a device as folder of the run", ["tools/run/peplos-run", "--platform", "func", "--out", "/dev/null", "hello"], 2, [
+        "/dev/null", "--out names another"]
     yield "make wave without a window", ["make", "--no-print-directory", "wave"], None, ["FROM=", "TO="]
 
 

@@ -97,6 +97,8 @@ def bad_cases():
     good = (7 << 56 | 7 << 48 | 100, 1, 0)
     yield "a trace with garbage in it", TRACE + [trace("some.bin", good, (0, 1, 2))], ["some.bin: record 1 (0000000000000000)"]
     yield "a trace cut short", TRACE + [made("short.bin", (OUT / "some.bin").read_bytes()[:-3])], ["short.bin: ends in the middle of a record"]
+    yield "a call that is no number", TRACE + ["--call", "x", trace("good.bin", good)], ["--call: 'x' is not a call, 1 = first"]
+    yield "a picture on a full disk", TRACE + ["--quiet", "--svg", "/dev/full", trace("good.bin", good)], ["cannot write /dev/full"]
     yield ("a window behind itself", TRACE + ["--from", "9", "--to", "5", trace("good.bin", good)],
            ["cycles 9 to 5: --to must be after --from (the trace has cycles 100 to 100)"])
     yield "matrices below a file", MATMUL + ["4", "4", "4", "-o", "README.md/x"], ["README.md/x: cannot be written: Not a directory"]

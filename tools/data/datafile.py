@@ -110,10 +110,20 @@ def check(path, limit):
 
 
 def write(path, data):
-    """Writes a file and the folders above it."""
+    """Writes a file and the folders above it. A regular file gets another name first, so that whoever reads it
+    meanwhile has all of the old one or all of the new one."""
     path = pathlib.Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)  # a pipe, a device; a folder is an error
+            return
+        path = path.resolve()  # a link stays one
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise BadFile(f"{path}: cannot be written: {error.strerror}") from error

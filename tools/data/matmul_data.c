@@ -8,6 +8,7 @@
  * The values are such that no intermediate result is subnormal, infinite or NaN, so that the float
  * arithmetic of the host is the machine's; it is built with -ffp-contract=off.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "tpu_memmap.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BF16 = 1, INT32 = 2, INT8 = 3 }; /* dtype codes, docs/data-format.md */
 
@@ -34,6 +36,16 @@ struct options {
 
 static void die(const char *text, const char *what) {
   fprintf(stderr, "matmul-data: %s%s\n", text, what);
+  exit(2);
+}
+
+/* Wrong arguments: what is wrong, then what would be right. */
+static void die_usage(const char *text, const char *what) {
+  fprintf(stderr,
+          "matmul-data: %s%s\n"
+          "usage: matmul [M N K] [--block B] [--block-m B] [--block-n B] [--block-k B] [--buffers N] "
+          "[--type bf16|int8] [--calls N]\n",
+          text, what);
   exit(2);
 }
 
@@ -109,6 +121,7 @@ static void put32(uint8_t *p, uint32_t v) {
     p[i] = (uint8_t)(v >> 8 * i);
 }
 
+/* Under another name first: whoever reads the file meanwhile has all of the old one or all of the new one. */
 static void write_file(struct array *a, unsigned count, const char *path) {
   const uint32_t head_bytes = 64 + 64 * count;
   uint8_t *head = allocate(head_bytes);
@@ -132,7 +145,9 @@ static void write_file(struct array *a, unsigned count, const char *path) {
   put32(head + 12, count);
   put32(head + 16, at);
   put32(head + 20, crc32_of(0, head, head_bytes));
-  FILE *f = fopen(path, "wb");
+  char *temporary = allocate(strlen(path) + 32);
+  sprintf(temporary, "%s.%ld.tmp", path, (long)getpid());
+  FILE *f = fopen(temporary, "wb");
   if (!f) {
     fprintf(stderr, "matmul-data: %s: cannot be written: %s\n", path, strerror(errno));
     exit(2);
@@ -148,8 +163,13 @@ static void write_file(struct array *a, unsigned count, const char *path) {
     ok = ok && fwrite(zero, 1, gap, f) == gap;
     written += gap;
   }
-  if (fclose(f) != 0 || !ok)
-    die(path, ": write failed");
+  if (fclose(f) != 0 || !ok || rename(temporary, path) != 0) {
+    const int why = errno;
+    remove(temporary);
+    fprintf(stderr, "matmul-data: %s: cannot be written: %s\n", path, strerror(why));
+    exit(2);
+  }
+  free(temporary);
   free(head);
 }
 
@@ -219,17 +239,19 @@ int main(int argc, char **argv) {
     const char *a = argv[i];
     if (a[0] != '-' || (a[1] >= '0' && a[1] <= '9')) {
       if (sizes == 3)
-        die("more than three sizes: ", a);
+        die_usage("more than three sizes: ", a);
       static const char *const name[3] = {"M", "N", "K"};
       *size[sizes] = parse(name[sizes], a, 1, 8192);
       ++sizes;
       continue;
     }
+    if (!strcmp(a, "--help"))
+      die_usage("arguments of the app matmul:", "");
     if (i + 1 == argc)
-      die(a, " needs a value");
+      die_usage(a, " needs a value");
     const char *v = argv[++i];
     if (!strncmp(v, "--", 2) || !strcmp(v, "-o"))
-      die(a, " needs a value");
+      die_usage(a, " needs a value");
     if (!strcmp(a, "--type")) {
       if (strcmp(v, "bf16") && strcmp(v, "int8"))
         die("--type is bf16 or int8, not ", v);
@@ -241,10 +263,10 @@ int main(int argc, char **argv) {
     else if (!strcmp(a, "-o"))
       o.out = v;
     else if (strncmp(a, "--b", 3) && strcmp(a, "--calls"))
-      die("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
+      die_usage("unknown argument ", a); /* --block.., --buffers, --calls are the app's */
   }
   if (sizes != 0 && sizes != 3)
-    die("give all of M N K or none", "");
+    die_usage("give all of M N K or none", "");
   if (!o.out)
     die("-o FILE is needed", "");
   check_size(&o);

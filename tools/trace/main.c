@@ -43,18 +43,23 @@ static bool find_call(const struct trace *t, long long n, uint64_t *from, uint64
   return false;
 }
 
+static bool cannot_write(const char *path) {
+  fprintf(stderr, "tpu-trace: cannot write %s: %s\n", path, strerror(errno));
+  return false;
+}
+
 static bool write_file(const struct trace *t, const char *path, bool svg, uint64_t from, uint64_t to,
                        const char *title) {
   FILE *out = fopen(path, "w");
-  if (!out) {
-    fprintf(stderr, "tpu-trace: cannot write %s: %s\n", path, strerror(errno));
-    return false;
-  }
+  if (!out)
+    return cannot_write(path);
   if (svg)
     trace_write_svg(t, out, from, to, title);
   else
     trace_write_json(t, out, from, to);
-  const bool ok = !ferror(out);
+  const bool ok = fflush(out) == 0 && !ferror(out);
+  if (!ok)
+    cannot_write(path);
   return fclose(out) == 0 && ok;
 }
 
@@ -86,7 +91,11 @@ int main(int argc, char **argv) {
     else
       ok = false;
     if (!ok) {
-      fprintf(stderr, "tpu-trace: cannot use '%s'\n%s", a, usage);
+      if (v && a == argv[i - 1])
+        fprintf(stderr, "tpu-trace: %s: '%s' is not a %s\n", a, v,
+                strcmp(a, "--call") ? "cycle, a number from 0" : "call, 1 = first, -1 = last");
+      else
+        fprintf(stderr, "tpu-trace: cannot use '%s'\n%s", a, usage);
       return 2;
     }
   }

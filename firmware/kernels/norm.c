@@ -2,6 +2,7 @@
 #include "norm.h"
 
 #include "rows.h"
+#include "tuned.h"
 
 enum { PER_COLUMN, EPSILON }; /* scalars */
 #define SCALE ROWS_PARAMETER(0)
@@ -64,6 +65,7 @@ static pl_status call(const struct rows_kernel *kernel, const pl_array *x, const
 pl_status kernel_layer_norm(pl_array x, pl_array scale, pl_array shift, pl_array o, float epsilon) {
   static const struct rows_kernel kernel = {
       .name = "layer_norm",
+      .tuned = TUNED_LAYER_NORM,
       .stages = 1,
       .accumulators = 1,
       .step = {NULL, layer_norm_rows},
@@ -79,6 +81,7 @@ pl_status kernel_layer_norm(pl_array x, pl_array scale, pl_array shift, pl_array
 pl_status kernel_rms_norm(pl_array x, pl_array scale, pl_array o, float epsilon) {
   static const struct rows_kernel kernel = {
       .name = "rms_norm",
+      .tuned = TUNED_RMS_NORM,
       .stages = 1,
       .step = {NULL, rms_norm_rows},
       .least_rows = 16,

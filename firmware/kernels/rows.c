@@ -3,6 +3,7 @@
 
 #include "boot.h"
 #include "device.h"
+#include "tuned.h"
 
 enum {
   TILE_ROWS = 8,         /* what the vector unit works on at a time */
@@ -164,14 +165,19 @@ pl_status rows_call(const struct rows_kernel *k, const pl_array *x, const pl_arr
   const int32_t rows = result.shape[0], columns = result.shape[1];
   int32_t block = BLOCK_ELEMENTS / columns / TILE_ROWS * TILE_ROWS;
   uint8_t buffers = BUFFERS;
+  const uint16_t *tuned = tuned_find((enum tuned_kernel)k->tuned, x->dtype, PL_SHAPE(rows, columns));
   if (block < k->least_rows)
     block = k->least_rows;
   if (block > rows)
     block = pl_cdiv(rows, TILE_ROWS) * TILE_ROWS;
+  if (tuned != NULL) {
+    block = tuned[0];
+    buffers = (uint8_t)tuned[1];
+  }
   measure(k, x, parameter, o, columns, &needs);
-  if (!fits(k, &needs, (uint32_t)block, buffers))
+  if (tuned == NULL && !fits(k, &needs, (uint32_t)block, buffers))
     block = TILE_ROWS;
-  while (buffers > 0 && !fits(k, &needs, (uint32_t)block, buffers))
+  while (tuned == NULL && buffers > 0 && !fits(k, &needs, (uint32_t)block, buffers))
     buffers--;
   if (buffers == 0)
     return too_wide(k, x, parameter, o, columns);

@@ -31,6 +31,7 @@ enum {
 
 struct rows_kernel {
   const char *name;
+  uint8_t tuned; /* enum tuned_kernel */
   uint8_t stages;
   uint8_t accumulators; /* blocks in ACC: 0 or 1, or with several stages one for each */
   uint8_t parameters, scalars;

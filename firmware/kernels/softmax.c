@@ -2,6 +2,7 @@
 #include "softmax.h"
 
 #include "rows.h"
+#include "tuned.h"
 
 #define LOG2_E 1.44269504088896341f
 
@@ -53,6 +54,7 @@ STEP(softmax_123, 7)
 pl_status kernel_softmax(pl_array x, pl_array o) {
   static const struct rows_kernel kernel = {
       .name = "softmax",
+      .tuned = TUNED_SOFTMAX,
       .stages = 3,
       .accumulators = 3,
       .step = {NULL, softmax_1, softmax_2, softmax_12, softmax_3, NULL, softmax_23, softmax_123},

@@ -19,7 +19,7 @@ enum {
 };
 
 /* Kernels that can be tuned; tools/tune/kernels.py knows them by the same names. */
-enum tuned_kernel { TUNED_MATMUL, TUNED_GMM };
+enum tuned_kernel { TUNED_MATMUL, TUNED_GMM, TUNED_SOFTMAX, TUNED_LAYER_NORM, TUNED_RMS_NORM };
 
 /*
  * The values for a kernel, the dtype of its first operand and a shape (PL_SHAPE(), rank at most TUNED_SHAPE),

@@ -199,7 +199,9 @@ def main():
     print("\n".join(table))
     bad = [f for f in figures if not f["pass"]]
     for f in figures:
-        if f["bar"] is not None:
+        if f["value"] != f["value"]:
+            print(f"FAIL bench/{f['name']}: the kernel was not predicted; bench_plan_begin() and bench_plan_end() do it")
+        elif f["bar"] is not None:
             print(f"{'PASS' if f['pass'] else 'FAIL'} bench/{f['name']}: {show(f['value'])} {f['unit']}, bar {show(f['bar'])}")
     if args.write:
         head, _, tail = split_table(TABLE.read_text())

@@ -64,8 +64,20 @@ def gmm(name, dtype):
                   "8x512x256x512", lambda g, m, k, n: [(96, 128, min(k, 256), 5)])
 
 
+def rows(name, enum, dtype):
+    return Kernel(name, "rows", enum, dtype, ("ROWS", "COLUMNS"), ("rows", "buffers"),
+                  lambda r, c: ([b for b in range(8, 257, 8) if b <= -(-r // 8) * 8], (2, 3, 4, 5, 6)), lambda extents, c: True,
+                  "512x1024", lambda r, c: [(8, 3), (16, 3)], blocks=1)
+
+
 KERNELS = {k.name: k for k in (
     matmul("matmul_bf16", "PL_BF16"),
     matmul("matmul_int8", "PL_INT8"),
     gmm("gmm_bf16", "PL_BF16"),
+    rows("softmax_f32", "TUNED_SOFTMAX", "PL_F32"),
+    rows("softmax_bf16", "TUNED_SOFTMAX", "PL_BF16"),
+    rows("layer_norm_f32", "TUNED_LAYER_NORM", "PL_F32"),
+    rows("layer_norm_bf16", "TUNED_LAYER_NORM", "PL_BF16"),
+    rows("rms_norm_f32", "TUNED_RMS_NORM", "PL_F32"),
+    rows("rms_norm_bf16", "TUNED_RMS_NORM", "PL_BF16"),
 )}

@@ -6,7 +6,7 @@
   tune.py --refresh        measure all entries of the table again (after the runtime or the device changed)
   tune.py --check          is the firmware's table made from tools/tune/table.json?
   tune.py --test           is each entry, measured on the functional model, as good as the kernel's default, and
-                           what the table says?
+                           not slower than when it was tuned?
 
 A search predicts all choices (pl_predict_calls() in the firmware), drops what does not fit on the chip, measures
 the best on the functional model, goes on from the best of those to their neighbours, and measures the last few
@@ -31,7 +31,7 @@ PER_BLOCKS = 2
 NEIGHBOURS = 3      # choices whose neighbours are measured in each round
 ROUNDS = 4
 CONFIRMED = 3       # choices measured on the RTL beside the default
-DRIFT = 0.03        # by which the cycles of an entry may differ from the table's
+DRIFT = 0.03        # by which the cycles of an entry may exceed the table's
 
 
 class Search:
@@ -235,7 +235,7 @@ def test_entry(e):
         return f"refused: {chosen.refused}"
     if not default.refused and chosen.cycles > default.cycles:
         return f"{chosen.cycles} cycles, the default takes {default.cycles}"
-    if abs(chosen.cycles - e["func"]) > DRIFT * e["func"]:
+    if chosen.cycles > (1 + DRIFT) * e["func"]:
         return f"{chosen.cycles} cycles, the table says {e['func']}; run make tune-refresh and commit"
     if abs(chosen.predicted - chosen.cycles) > 0.1 * chosen.cycles:
         return f"{chosen.cycles} cycles, predicted {chosen.predicted}: more than 10 % off"

@@ -2,8 +2,7 @@
 /*
  * From reset to main(): console, arguments, exit.
  *
- * Standard output has a static buffer, because there is no heap: a program's memory is known when
- * it is linked. The console is drained before the finisher is told, since the machine stops without
+ * The console is drained before the finisher is told, since the machine stops without
  * asking whether the UART's FIFO is empty.
  */
 #include "boot.h"
@@ -14,8 +13,7 @@
 #include "tpu_memmap.h"
 #include "uart.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 /* A byte leaves the FIFO within 100 ns or so in QEMU and 87 us at 115200 baud. */
 #define CONSOLE_POLLS 1000000u
@@ -25,7 +23,6 @@ __attribute__((noreturn)) void boot_main(void);
 
 static hal_uart console;
 static hal_finisher finisher;
-static char stdout_buffer[256];
 
 __attribute__((noreturn)) void boot_exit(int status) {
   /* If the console is stuck, ending with the right status is all that is left to do. */
@@ -61,7 +58,7 @@ void boot_put_decimal(uint32_t value) {
   boot_put(text + at);
 }
 
-/* The console for newlib's write(); everything goes to the one UART. */
+/* The console of printf() and of newlib's write(); everything goes to the one UART. */
 int boot_console_write(const char *bytes, int n);
 int boot_console_write(const char *bytes, int n) {
   return hal_uart_write(&console, bytes, (size_t)n, CONSOLE_POLLS) == HAL_OK ? n : -1;
@@ -73,7 +70,6 @@ __attribute__((noreturn)) void boot_main(void) {
 
   (void)!hal_uart_init(&console, PEPLOS_UART_BASE, 0);
   (void)!hal_finisher_init(&finisher, PEPLOS_FINISHER_BASE);
-  setvbuf(stdout, stdout_buffer, _IOLBF, sizeof stdout_buffer);
 
   /* A page that nobody loaded reads as zeros: a program without arguments, not even a name. */
   line[PEPLOS_ARGS_SIZE - 1] = '\0';
@@ -83,5 +79,5 @@ __attribute__((noreturn)) void boot_main(void) {
     boot_exit(BOOT_EXIT_USAGE);
   }
   boot_check_device();
-  exit(main(argc, argv));
+  boot_exit(main(argc, argv));
 }

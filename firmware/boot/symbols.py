@@ -39,11 +39,10 @@ def main():
     entries = table(functions(sys.stdin))
     print("/* Made by firmware/boot/symbols.py. */")
     print('  .section .symbols, "a"\n   .balign 4')
-    print(f"  .word {len(entries)}")
-    offset = 4 + 8 * len(entries)
-    for address, name in entries:
-        print(f"  .word {address:#x}, {offset}")
-        offset += len(name) + 1
+    first = entries[0][0] if entries else 0
+    print(f"  .word {len(entries)}, {first:#x}")
+    for address, _ in entries:
+        print(f"  .2byte {(address - first) // 2:#x}")
     for _, name in entries:
         print(f'  .asciz "{name}"')
 

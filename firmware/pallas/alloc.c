@@ -166,7 +166,7 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
   }
   uint64_t size = footprint(&a);
   uint32_t align = space == PL_ACC ? 1 : PL_ALIGN;
-  size = (size + align - 1) / align * align;
+  size = (size + align - 1) & ~(uint64_t)(align - 1);
   if (size > UINT32_MAX ||
       !find_place(space, (uint32_t)size, align, space == PL_HBM ? pl_data_end : 0, &address))
     return pl_fail(

@@ -34,7 +34,7 @@ void pl_debug_write(const char *text) {
   if (output != NULL)
     output(text);
   else
-    fputs(text, stdout);
+    printf("%s", text);
 }
 
 /* A line, with what is behind its end cut off visibly. */

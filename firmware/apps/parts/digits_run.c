@@ -24,12 +24,11 @@ static void show_images(const uint8_t *image, const int32_t *class, const uint8_
         for (int32_t column = 0; column < 8; column++) {
           const unsigned v = image[(first + i) * 64 + row * 8 + column];
           const char c = shade[(v > 16 ? 16 : v) * 9 / 16];
-          putchar(c);
-          putchar(c);
+          printf("%c%c", c, c);
         }
-        putchar(' ');
+        printf(" ");
       }
-      putchar('\n');
+      printf("\n");
     }
     for (int32_t i = 0; i < n; i++) {
       if (label != NULL)

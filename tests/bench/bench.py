@@ -37,6 +37,10 @@ BARS = {
     "copy_pipeline_3buf.bandwidth": (">=", 95.0),
     "gmm_8x512x256x512.utilisation": (">=", 85.0),
     "gmm_8x512x256x512_desc.utilisation": (">=", 85.0),
+    "flash_1024_d128.mfu": (">=", 90.0),
+    "flash_1024_d64.mfu": (">=", 88.0),
+    "flash_1024_d128_causal.mfu": (">=", 85.0),
+    "flash_1024_d64_causal.mfu": (">=", 85.0),
     "dma_64k_rows256.bandwidth": (">=", 97.0),
     "dma_64b.overhead": ("<=", 40),
     "dma_chain.bubble": ("<=", 0),
@@ -115,6 +119,7 @@ def collect(device, models, exact):
     for model in models:
         app = ["tools/run/peplos-run", "--platform", model, "--no-trace"]
         add(run(app + ["bench"], f"firmware on {model}"), model)
+        add(run(app + ["bench_kernels"], f"kernels with vector functions on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
         if model == "func":  # instructions, which are the same on both
             add(run(app + ["build/firmware/test/feature_cost.elf"], "what features cost"), model)

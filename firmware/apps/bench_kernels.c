@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench_kernels: the figures of docs/timings.md of kernels with vector functions, which beside the rest of
+ * bench would not fit into RAM. Prints what bench prints.
+ */
+#include "bench.h"
+#include "boot.h"
+
+int main(void) {
+  bench_flash();
+  return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
+}

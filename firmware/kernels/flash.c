@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "flash.h"
+
+#include "boot.h"
+#include "device.h"
+
+/* ---- the list of steps ---- */
+
+/* A block of scores: head, block of queries, block of keys. */
+struct step {
+  int32_t number;
+  int32_t head, q, kv;
+  int32_t last; /* kv of the queries' last block */
+  int32_t turn; /* blocks of queries before this one, all heads */
+};
+
+/*
+ * What maps and body share. A step is found from the one before it, or from its number; the maps run ahead of
+ * the body by a few steps, so that those near one another are kept.
+ */
+enum { KEPT = 8 };
+static struct {
+  struct step kept[KEPT];
+  int32_t steps, head_steps; /* of the call without the one that is behind; of a head */
+  int32_t q_blocks, kv_blocks, group;
+  int32_t block_q, block_kv, rows_kv;
+  int32_t dim;
+  bool causal;
+  pl_scalar scale; /* bits of f32 */
+} shared;
+
+static inline int32_t least(int32_t a, int32_t b) {
+  return a < b ? a : b;
+}
+
+/* The last block of keys that a block of queries attends to. */
+static int32_t last_of(int32_t q) {
+  const int32_t last = shared.kv_blocks - 1;
+  return shared.causal ? least(last, ((q + 1) * shared.block_q - 1) / shared.block_kv) : last;
+}
+
+static void find_step(struct step *s, int32_t number) {
+  int32_t q = 0, left = number % shared.head_steps;
+
+  while (left > last_of(q))
+    left -= last_of(q++) + 1;
+  const int32_t head = number / shared.head_steps;
+  *s = (struct step){.number = number,
+                     .head = head,
+                     .q = q,
+                     .kv = left,
+                     .last = last_of(q),
+                     .turn = head * shared.q_blocks + q};
+}
+
+static const struct step *step_at(int32_t number) {
+  struct step *const s = &shared.kept[(uint32_t)number % KEPT];
+  const struct step *const before = &shared.kept[(uint32_t)(number - 1) % KEPT];
+
+  if (s->number == number)
+    return s;
+  if (before->number != number - 1) {
+    find_step(s, number);
+    return s;
+  }
+  *s = *before;
+  s->number = number;
+  if (s->kv++ < s->last)
+    return s;
+  s->kv = 0;
+  s->turn++;
+  if (++s->q == shared.q_blocks) {
+    s->q = 0;
+    s->head++;
+  }
+  s->last = last_of(s->q);
+  return s;
+}
+
+/* The step whose scores a step of the call computes, and the one whose weights it multiplies with V. */
+static const struct step *scores_of(const pl_grid *g) {
+  return step_at(least(g->id[0], shared.steps - 1));
+}
+static const struct step *weights_of(const pl_grid *g) {
+  return step_at(g->id[0] > 0 ? g->id[0] - 1 : 0);
+}
+
+static void q_map(const pl_grid *g, pl_index *b) {
+  const struct step *s = scores_of(g);
+  b[0].start = s->head;
+  b[1].start = s->q;
+}
+static void k_map(const pl_grid *g, pl_index *b) {
+  const struct step *s = scores_of(g);
+  b[0].start = s->head / shared.group;
+  b[1].start = s->kv;
+}
+static void v_map(const pl_grid *g, pl_index *b) {
+  const struct step *s = weights_of(g);
+  b[0].start = s->head / shared.group;
+  b[1].start = s->kv;
+}
+static void o_map(const pl_grid *g, pl_index *b) {
+  const struct step *s = weights_of(g);
+  b[0].start = s->head;
+  b[1].start = s->q;
+}
+
+/* ---- vector functions ---- */
+
+/*
+ * Softmax of a block's rows, to go on with: weights p = 2^(scale s - m), their sum l, and m, the greatest
+ * scaled score so far, kept as -m. Blocks behind the first: alpha = 2^(old m - m), which the old sum is
+ * multiplied with. MASKED is for blocks in which not all columns count, and for the first one and others
+ * alike: there are few of them, and the program memory is small. The columns of row r end with scalar 2
+ * there, or r + scalar 1 if that is less; scalar 3 is 0 in the first block.
+ */
+enum kind { FIRST, NEXT, MASKED };
+
+static void softmax(enum kind kind) {
+  const pl_vref scores = PL_REF(0), weights = PL_REF(1), greatest = PL_REF(2), total = PL_REF(3);
+  const pl_v scale = pl_vmul(pl_vscalar(0), pl_vconst(1.44269504088896341f)), /* log2 e */
+      never = pl_vbits_float(pl_vconst_int((int32_t)0xff800000));
+  pl_v most = never, sum = pl_vzero(), last = never, old_sum = never, alpha = never;
+
+  if (kind == MASKED)
+    last = pl_vmin(pl_vadd(pl_viota_rows(), pl_vscalar(1)), pl_vscalar(2));
+  PL_FOR_LANES(&most) {
+    pl_v s = pl_vload(scores);
+    if (kind == MASKED) {
+      s = pl_vselect(pl_vle(pl_viota_columns(), last), s, never);
+      pl_vstore(scores, s);
+    }
+    most = pl_vmax(most, s);
+  }
+  pl_v shift = pl_vneg(pl_vmul(pl_vmax_lanes(most), scale));
+  if (kind != FIRST) {
+    pl_v old = pl_vload(greatest);
+    old_sum = pl_vload(total);
+    if (kind == MASKED) {
+      old = pl_vselect(pl_vscalar(3), old, pl_vneg(never));
+      old_sum = pl_vselect(pl_vscalar(3), old_sum, pl_vzero());
+    }
+    shift = pl_vmin(old, shift);
+    alpha = pl_vexp2(pl_vsub(shift, old));
+    pl_vstore(PL_REF(4), alpha);
+  }
+  pl_vstore(greatest, shift);
+  PL_FOR_LANES(&sum) {
+    const pl_v p = pl_vexp2(pl_vfma(pl_vload(scores), scale, shift));
+    sum = pl_vadd(sum, p);
+    pl_vstore(weights, p);
+  }
+  sum = pl_vsum_lanes(sum);
+  pl_vstore(total, kind == FIRST ? sum : pl_vfma(old_sum, alpha, sum));
+}
+
+PL_VECTOR_FN(softmax_first, 4, 1) {
+  softmax(FIRST);
+}
+PL_VECTOR_FN(softmax_next, 5, 1) {
+  softmax(NEXT);
+}
+PL_VECTOR_FN(softmax_masked, 5, 4) {
+  softmax(MASKED);
+}
+
+/* O = alpha O + P . V */
+PL_VECTOR_FN(update, 3, 0) {
+  const pl_v alpha = pl_vload(PL_REF(2));
+  PL_FOR_LANES() pl_vstore(PL_REF(0), pl_vfma(pl_vload(PL_REF(0)), alpha, pl_vload(PL_REF(1))));
+}
+/* The result: the same, divided by the sum of the weights. */
+PL_VECTOR_FN(finish, 5, 0) {
+  const pl_v alpha = pl_vload(PL_REF(3)), part = pl_vrecip(pl_vload(PL_REF(4)));
+  PL_FOR_LANES()
+  pl_vstore(PL_REF(0), pl_vmul(pl_vfma(pl_vload(PL_REF(1)), alpha, pl_vload(PL_REF(2))), part));
+}
+/* With one block of keys there is nothing to add to. */
+PL_VECTOR_FN(finish_one, 3, 0) {
+  const pl_v part = pl_vrecip(pl_vload(PL_REF(2)));
+  PL_FOR_LANES() pl_vstore(PL_REF(0), pl_vmul(pl_vload(PL_REF(1)), part));
+}
+
+/* ---- the body ---- */
+
+/* Scratch; what is there twice takes turns. Those whose accumulators the runtime may rename come first. */
+enum { SUM, PRODUCT, SCORES, WEIGHTS = SCORES + 2, GREATEST = WEIGHTS + 2, TOTAL, ALPHA = TOTAL + 2 };
+
+/*
+ * Columns of a block that are not skipped, up to a multiple of the matrix unit's: inside k, and not behind
+ * the last row's.
+ */
+static int32_t columns_of(const struct step *s) {
+  const int32_t first = s->kv * shared.block_kv;
+  int32_t n = shared.rows_kv - first;
+
+  if (shared.causal)
+    n = least(n, (s->q + 1) * shared.block_q - first);
+  return least(shared.block_kv, (n + shared.dim - 1) / shared.dim * shared.dim);
+}
+
+static pl_ref columns(pl_ref ref, int32_t n) {
+  return n == shared.block_kv ? ref : pl_at(ref, PL_ALL, PL_DS(0, n));
+}
+static pl_ref rows(pl_ref ref, int32_t n) {
+  return n == shared.block_kv ? ref : pl_at(ref, PL_DS(0, n));
+}
+
+static void queue_softmax(const struct step *s) {
+  const int32_t slot = s->number & 1, n = columns_of(s), inside = shared.rows_kv - s->kv * shared.block_kv,
+                diagonal = shared.causal ? s->q * shared.block_q - s->kv * shared.block_kv : n;
+  const pl_ref scores = columns(pl_scratch(SCORES + slot), n),
+               weights = columns(pl_scratch(WEIGHTS + slot), n), greatest = pl_scratch(GREATEST),
+               total = pl_scratch(TOTAL + (s->turn & 1)), alpha = pl_scratch(ALPHA + slot);
+
+  if (diagonal < n - 1 || inside < n)
+    pl_vrun(softmax_masked, PL_REFS(scores, weights, greatest, total, alpha),
+            PL_SCALARS(shared.scale, pl_int(diagonal), pl_int(inside - 1), pl_int(s->kv)));
+  else if (s->kv == 0)
+    pl_vrun(softmax_first, PL_REFS(scores, weights, greatest, total), PL_SCALARS(shared.scale));
+  else
+    pl_vrun(softmax_next, PL_REFS(scores, weights, greatest, total, alpha), PL_SCALARS(shared.scale));
+}
+
+static void queue_update(const struct step *s) {
+  const pl_ref o = pl_output(0), sum = pl_scratch(SUM), product = pl_scratch(PRODUCT),
+               total = pl_scratch(TOTAL + (s->turn & 1)), alpha = pl_scratch(ALPHA + (s->number & 1));
+
+  if (s->kv != s->last) {
+    if (s->kv != 0)
+      pl_vrun(update, PL_REFS(sum, product, alpha), PL_NO_SCALARS);
+  } else if (s->kv != 0) {
+    pl_vrun(finish, PL_REFS(o, sum, product, alpha, total), PL_NO_SCALARS);
+  } else {
+    pl_vrun(finish_one, PL_REFS(o, sum, total), PL_NO_SCALARS);
+  }
+}
+
+static void body(void) {
+  const int32_t number = pl_program_id(0);
+  const struct step *const now = number < shared.steps ? step_at(number) : NULL, *const before =
+                                                                                     number > 0
+                                                                                         ? step_at(number - 1)
+                                                                                         : NULL;
+
+  if (now != NULL) {
+    const int32_t n = columns_of(now);
+    pl_dot(columns(pl_scratch(SCORES + (number & 1)), n), pl_input(0), rows(pl_input(1), n), PL_TRANSPOSED);
+  }
+  if (before != NULL) {
+    const int32_t n = columns_of(before);
+    pl_dot(pl_scratch(before->kv == 0 ? SUM : PRODUCT),
+           columns(pl_scratch(WEIGHTS + (before->number & 1)), n), rows(pl_input(2), n), PL_OVERWRITE);
+  }
+  if (now != NULL)
+    queue_softmax(now);
+  if (before != NULL)
+    queue_update(before);
+}
+
+/* ---- the call ---- */
+
+enum { ROW_TILE = 8 }; /* rows of a vector register */
+
+static pl_status check(const pl_array *q, const pl_array *k, const pl_array *v, const pl_array *o,
+                       const struct flash_options *options) {
+  const pl_array *const all[] = {q, k, v, o};
+
+  for (unsigned i = 0; i < 4; i++) {
+    if (all[i]->rank != 3)
+      return pl_error(PL_ERROR_SHAPE, "flash: %c has rank %u; [heads, rows, columns] is right", "qkvo"[i],
+                      (unsigned)all[i] -> rank);
+    if (all[i]->space != PL_HBM)
+      return pl_error(PL_ERROR_ARGUMENT, "flash: %c must be in HBM", "qkvo"[i]);
+    if (all[i]->dtype != PL_BF16 && !(i == 3 && o->dtype == PL_F32))
+      return pl_error(PL_ERROR_SHAPE, "flash: %c is %s; bf16 is right%s", "qkvo"[i],
+                      pl_dtype_name((pl_dtype)all[i]->dtype), i == 3 ? ", or f32" : "");
+  }
+  for (unsigned d = 0; d < 3; d++)
+    if (k->shape[d] != v->shape[d] || q->shape[d] != o->shape[d])
+      return pl_error(PL_ERROR_SHAPE, "flash: dimension %u of k is %d and of v %d, of q %d and of o %d", d,
+                      (int)k->shape[d], (int)v->shape[d], (int)q->shape[d], (int)o->shape[d]);
+  if (q->shape[2] != k->shape[2] || q->shape[0] % k->shape[0] != 0)
+    return pl_error(PL_ERROR_SHAPE,
+                    "flash: q has %d heads of %d columns, k %d of %d; columns must be equal, and q's heads a "
+                    "multiple of k's",
+                    (int)q->shape[0], (int)q->shape[2], (int)k->shape[0], (int)k->shape[2]);
+  const int32_t dim = (int32_t)boot_params.value[TPU_PARAM_DIM];
+  if (options->q < 0 || options->q % ROW_TILE != 0 || options->kv < 0 || options->kv % dim != 0)
+    return pl_error(PL_ERROR_ARGUMENT,
+                    "flash: blocks of %d queries and %d keys; multiples of %d and %d are right, or 0",
+                    (int)options->q, (int)options->kv, ROW_TILE, (int)dim);
+  if (pl_float_bits(options->scale) > 0x7f7fffff)
+    return pl_error(PL_ERROR_ARGUMENT,
+                    "flash: scale 0x%08x (bits of f32); a finite number above 0 is right, or 0 for"
+                    " 1 / sqrt(columns)",
+                    (unsigned)pl_float_bits(options->scale));
+  return PL_OK;
+}
+
+/*
+ * Bits of 1 / sqrt(n), cut off; n > 0. Whole numbers alone, as are those of all the kernel: the scalar core
+ * has no floating point unit, and code for it costs memory.
+ */
+static uint32_t reciprocal_root(uint32_t n) {
+  uint64_t square = (1u << 30) / n; /* 2^60 / n, by digits of 15 bits */
+  uint32_t rest = (1u << 30) % n, root = 0;
+
+  for (int i = 0; i < 2; i++, rest %= n) {
+    rest <<= 15;
+    square = square << 15 | rest / n;
+  }
+  for (uint32_t bit = 1u << 30; bit != 0; bit >>= 1)
+    if ((uint64_t)(root + bit) * (root + bit) <= square)
+      root += bit;
+  uint32_t exponent = 127 + 1;
+  for (; !(root >> 31); root <<= 1)
+    exponent--;
+  return exponent << 23 | (root >> 8 & 0x7fffff);
+}
+
+static void describe(const pl_array *q, const pl_array *k, const struct flash_options *options) {
+  const int32_t dim = (int32_t)boot_params.value[TPU_PARAM_DIM], columns_q = q->shape[2];
+
+  shared.dim = dim;
+  shared.causal = options->causal;
+  shared.scale = pl_int((int32_t)(pl_float_bits(options->scale) != 0 ? pl_float_bits(options->scale)
+                                                                     : reciprocal_root((uint32_t)columns_q)));
+  shared.group = q->shape[0] / k->shape[0];
+  shared.rows_kv = k->shape[1];
+  /* A block of queries must leave time for the softmax; accumulators hold 2 (Mk + D) columns of its rows. */
+  shared.block_q = options->q != 0
+                       ? options->q
+                       : least(columns_q <= 64 ? 128 : 64, pl_cdiv(q->shape[1], ROW_TILE) * ROW_TILE);
+  shared.block_kv = options->kv != 0 ? options->kv : least(128, pl_cdiv(k->shape[1], dim) * dim);
+  shared.q_blocks = pl_cdiv(q->shape[1], shared.block_q);
+  shared.kv_blocks = pl_cdiv(k->shape[1], shared.block_kv);
+  shared.head_steps = 0;
+  for (int32_t i = 0; i < shared.q_blocks; i++)
+    shared.head_steps += last_of(i) + 1;
+  shared.steps = shared.head_steps * q->shape[0];
+  for (unsigned i = 0; i < KEPT; i++)
+    shared.kept[i].number = -2;
+}
+
+/* Elements of all scores that are not skipped. */
+static uint64_t scores(const pl_array *q) {
+  uint64_t n = 0;
+
+  for (struct step s = {.q = 0}; s.q < shared.q_blocks; s.q++)
+    for (s.kv = 0; s.kv <= last_of(s.q); s.kv++)
+      n += (uint32_t)(columns_of(&s) * least(shared.block_q, q->shape[1] - s.q * shared.block_q));
+  return n * (uint32_t)q->shape[0];
+}
+
+uint64_t kernel_flash_macs(pl_array q, pl_array k, const struct flash_options *options) {
+  describe(&q, &k, options);
+  return 2 * scores(&q) * (uint32_t)q.shape[2];
+}
+
+pl_status kernel_flash(pl_array q, pl_array k, pl_array v, pl_array o, const struct flash_options *options) {
+  const pl_status status = check(&q, &k, &v, &o, options);
+
+  if (status != PL_OK)
+    return status;
+  describe(&q, &k, options);
+  const uint64_t elements = scores(&q);
+  const int32_t m = shared.block_q, n = shared.block_kv, d = q.shape[2];
+#define FLASH_SPEC(map_, rows_, ...)                                                                         \
+  PL_SPEC(PL_DIMS(1, (rows_), d), .map = (map_), .kind = {PL_SQUEEZED}, ##__VA_ARGS__)
+  const pl_kernel kernel = {
+      .name = "flash",
+      .body = body,
+      .grid = PL_GRID(shared.steps + 1),
+      .in = {FLASH_SPEC(q_map, m), FLASH_SPEC(k_map, n, .buffer_count = 3),
+             FLASH_SPEC(v_map, n, .buffer_count = 3)},
+      .out = {FLASH_SPEC(o_map, m)},
+      .scratch = {[SUM] = PL_ACC(PL_F32, m, d),
+                  [PRODUCT] = PL_ACC(PL_F32, m, d),
+                  [SCORES] = PL_ACC(PL_F32, m, n),
+                  [SCORES + 1] = PL_ACC(PL_F32, m, n),
+                  [WEIGHTS] = PL_VMEM(PL_BF16, m, n),
+                  [WEIGHTS + 1] = PL_VMEM(PL_BF16, m, n),
+                  [GREATEST] = PL_VMEM(PL_F32, m, 1),
+                  [TOTAL] = PL_VMEM(PL_F32, m, 1),
+                  [TOTAL + 1] = PL_VMEM(PL_F32, m, 1),
+                  [ALPHA] = PL_VMEM(PL_F32, m, 1),
+                  [ALPHA + 1] = PL_VMEM(PL_F32, m, 1)},
+      .cost = {.macs = 2 * elements * (uint32_t)d, .vector_elements = elements},
+  };
+  return pl_call(&kernel, PL_ARGS(q, k, v), PL_RESULTS(o));
+}

@@ -70,6 +70,8 @@ def bad_cases():
                                                                             "without transparency"]
     yield "an even PNG", images(picture("even.png", "L", stroke(40, 40))), ["even.png: nothing to see", "greys from 40 to 40",
                                                                           "bright strokes on a dark ground"]
+    yield "a PNG that is too large", images(picture("huge.png", "L", np.zeros((8192, 8193)))), ["huge.png: 8193 x 8192 pixels; up to 67108864"]
+    yield "a Python without numpy", [sys.executable, "-S"] + DIGITS[1:] + ["-o", OUT / "bad.bin"], ["has no numpy", "build/train-python"]
     yield "a PNG that is none", images(made("none.png", "hello")), ["none.png"]
     yield "a PNG cut short", images(made("cut.png", (OUT / "even.png").read_bytes()[:60])), ["cut.png"]
     yield "a PGM of words", images(made("words.pgm", "P2 2 2 255\n0 0 0 x\n")), ["words.pgm: a pixel is no number"]
@@ -139,15 +141,24 @@ def packed(command):
 
 
 def good():
-    """Dark on bright and bright on dark, PNG and PGM, give the same image; CSV is taken as it is."""
+    """Dark on bright and bright on dark, PNG of 8 and 16 bits and PGM, of any size, give the same image; CSV is taken as it is."""
     values = np.arange(64) % 17
+    Image.fromarray(stroke(0, 65535).astype(np.uint16)).save(OUT / "sixteen.png")
+    large = np.repeat(np.repeat(stroke(0, 255), 150, axis=0), 150, axis=1)
     pgm = b"P5 12 20 255\n" + stroke(0, 255).astype(np.uint8).tobytes()
     images = packed(DIGITS + ["-o", OUT / "good.bin", picture("dark.png", "L", stroke(0, 255)), picture("bright.png", "L", stroke(255, 0)),
-                              made("dark.pgm", pgm), made("good.csv", ",".join(map(str, values)) + "\n")])["images"]
+                              made("dark.pgm", pgm), OUT / "sixteen.png", picture("large.png", "L", large),
+                              made("good.csv", ",".join(map(str, values)) + "\n")])["images"]
     rows = np.frombuffer(images.data, np.uint8).reshape(images.shape)
-    if images.shape != (4, 64) or not (np.array_equal(rows[0], rows[1]) and np.array_equal(rows[0], rows[2]) and rows[0].max() == 16):
+    if images.shape != (6, 64) or not all(np.array_equal(rows[0], row) for row in rows[1:5]) or rows[0].max() != 16:
         yield "pictures of one digit: not the same image"
-    if not np.array_equal(rows[3], values):
+    grey = stroke(0, 65535).astype(np.uint16)
+    grey[3:10, 5:7] = 32768  # half as bright
+    Image.fromarray(grey).save(OUT / "half.png")
+    half = np.frombuffer(packed(DIGITS + ["-o", OUT / "good.bin", OUT / "half.png"])["images"].data, np.uint8).reshape(8, 8)
+    if half.max() != 16 or half[:4].max() != 8:
+        yield f"16 bits of grey: {half}"
+    if not np.array_equal(rows[5], values):
         yield "a CSV of one image: other values"
     np.save(OUT / "n.npy", np.array([[1.5, np.nan]]))
     arrays = packed(ARRAYS + ["-o", OUT / "good.bin", f"a={made('h.csv', '1,-2147483648')}", f"b={made('i.csv', '3e9,0.5')}",

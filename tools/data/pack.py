@@ -15,10 +15,15 @@ import sys
 import warnings
 import zipfile
 
-import numpy as np
-
 import datafile
 
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: this Python ({sys.executable}) has no numpy; the one that build/env.mk names as PYTHON "
+             "has, and build/train-python reads PNG, too (make build/train-python)")
+
+MAX_PIXELS = 1 << 26  # as many as HBM has bytes
 NUMPY = {"f32": np.float32, "int32": np.int32, "int8": np.int8, "uint8": np.uint8}
 NATURAL = {"float64": "f32", "float32": "f32", "float16": "f32", "int64": "int32", "int32": "int32", "int16": "int32",
            "int8": "int8", "uint8": "uint8", "bool": "uint8"}
@@ -67,11 +72,16 @@ def read_png(path):
         from PIL import Image
     except ImportError as e:
         raise datafile.BadFile(f"{path}: PNG needs Pillow; run this with build/train-python (make build/train-python)") from e
+    Image.MAX_IMAGE_PIXELS = None  # the limit is below, and an error and not a warning
     with Image.open(path) as image:
+        if image.width * image.height > MAX_PIXELS:
+            raise datafile.BadFile(f"{path}: {image.width} x {image.height} pixels; up to {MAX_PIXELS} are read")
         alpha = np.asarray(image.convert("RGBA").getchannel("A"))
         if alpha.min() < 255:
             raise datafile.BadFile(f"{path}: {np.count_nonzero(alpha < 255)} of {alpha.size} pixels are transparent, so that "
                                    "their grey is not known; save it without transparency, on a dark or a bright ground")
+        if image.mode.startswith("I"):  # 16 bits of grey, which convert("L") would cut off at 255
+            return np.rint(np.asarray(image).astype(np.float64) * 255 / 65535).astype(np.uint8)
         return np.asarray(image.convert("L"))
 
 

@@ -13,12 +13,12 @@ import argparse
 import pathlib
 import sys
 
-import numpy as np
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "data"))
 import datafile  # noqa: E402
-import pack as packer  # noqa: E402
+import pack as packer  # noqa: E402  (says what to do if there is no numpy)
+
+import numpy as np  # noqa: E402
 
 
 def to_8x8(grey, path):
@@ -37,9 +37,11 @@ def to_8x8(grey, path):
     square = np.zeros((side, side))
     y, x = (side - (bottom - top)) // 2, (side - (right - left)) // 2
     square[y:y + bottom - top, x:x + right - left] = v[top:bottom, left:right]
-    # Average over 8 x 8 fields; every pixel is repeated eight times, so that any side divides.
-    fine = np.repeat(np.repeat(square, 8, axis=0), 8, axis=1)
-    fields = fine.reshape(8, side, 8, side).mean(axis=(1, 3))
+    # Average over 8 x 8 fields; a pixel counts in a field by as much of it as lies in there, so that any side divides.
+    edges = np.arange(9)[:, None] * side / 8
+    pixel = np.arange(side)[None, :]
+    weights = np.clip(np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel), 0, None) * 8 / side
+    fields = weights @ square @ weights.T
     return np.rint(16 * fields / max(fields.max(), 1e-9)).astype(np.uint8)
 
 

@@ -11,7 +11,6 @@
 pl_status pl_alias_plan(struct pl_plan *plan, struct pl_operand *out, unsigned input, const pl_array *array,
                         const pl_array *inputs) {
   const pl_array *other = &inputs[input];
-  char a[64], b[64];
   bool same;
 
   if (input >= plan->inputs)
@@ -21,13 +20,8 @@ pl_status pl_alias_plan(struct pl_plan *plan, struct pl_operand *out, unsigned i
   same = array->rank == other->rank && array->dtype == other->dtype && array->space == other->space;
   for (unsigned d = 0; same && d < array->rank; d++)
     same = array->shape[d] == other->shape[d];
-  if (!same) {
-    pl_shape_text(array->shape, array->rank, a);
-    pl_shape_text(other->shape, other->rank, b);
-    return pl_fail_operand(PL_ERROR_SHAPE, out, "%s %s in %s, and its alias, input %u, is %s %s in %s",
-                           pl_dtype_name(array->dtype), a, pl_space_name(array->space), input,
-                           pl_dtype_name(other->dtype), b, pl_space_name(other->space));
-  }
+  if (!same)
+    return pl_fail_operand(PL_ERROR_SHAPE, out, "%pA, and its alias, input %u, is %pA", array, input, other);
   if (in->alias != NULL)
     return pl_fail_operand(PL_ERROR_SPEC, out, "input %u is already the alias of output %u", input,
                            (unsigned)in->alias->number);

@@ -201,8 +201,8 @@ pl_status pl_free(const pl_array *array) {
       update_plan_space(array->space);
       return PL_OK;
     }
-  return pl_fail(PL_ERROR_ARGUMENT, "pl_free: nothing was allocated at 0x%x of %s", (unsigned)array->address,
-                 pl_space_name(array->space));
+  return pl_fail(PL_ERROR_ARGUMENT, "pl_free: nothing was allocated at 0x%x of %pN", (unsigned)array->address,
+                 array);
 }
 
 void pl_residents_settle(void) {

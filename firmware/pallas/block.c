@@ -4,8 +4,8 @@
 
 /* "block [1, 2] at grid position (3) of the array [..]" and what would be right in every dimension. */
 void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
-  char block[64], shape[64], index[64];
-  int32_t values[PL_MAX_RANK], blocks[PL_MAX_RANK], array[PL_MAX_RANK];
+  pl_shape index = {.rank = op->rank}, block = index, array = index;
+  int32_t *const values = index.extent;
   bool elements = !op->general; /* would every index be right if it were an element offset? */
 
   if (pl_context.status != PL_OK) /* the first error's text is complete */
@@ -13,18 +13,15 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     values[d] = op->index[d].start;
-    blocks[d] = dim->block;
-    array[d] = dim->extent;
+    block.extent[d] = dim->block;
+    array.extent[d] = dim->extent;
     elements = elements && values[d] >= 0 && values[d] % dim->block == 0 && values[d] < dim->extent;
   }
-  pl_shape_text(values, op->rank, index);
-  pl_shape_text(blocks, op->rank, block);
-  pl_shape_text(array, op->rank, shape);
-  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %s at grid position ", index);
+  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %pE at grid position ", &index);
   pl_message_add("(");
   for (unsigned d = 0; d < at->rank; d++)
     pl_message_add(d ? ", %d" : "%d", (int)at->id[d]);
-  pl_message_add("), outside the array %s of blocks %s", shape, block);
+  pl_message_add("), outside the array %pE of blocks %pE", &array, &block);
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     if ((uint32_t)values[d] >= dim->blocks)
@@ -90,22 +87,21 @@ bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]) {
 
 /* A block that was left is come back to, or may have been. */
 static PL_COLD void fail_revisit(const struct pl_operand *op) {
-  int32_t index[PL_MAX_RANK];
-  char text[64];
+  pl_shape index = {.rank = op->rank};
 
   for (unsigned d = 0; d < op->rank; d++)
-    index[d] = op->dim[d].last;
-  pl_shape_text(index, op->rank, text);
+    index.extent[d] = op->dim[d].last;
   if (op->visited != NULL)
     pl_fail_operand(
         PL_ERROR_REVISIT, op,
-        "block %s is come back to after it was written back; revisit_any or inout would load it again", text);
+        "block %pE is come back to after it was written back; revisit_any or inout would load it again",
+        &index);
   else
     pl_fail_operand(
         PL_ERROR_REVISIT, op,
-        "block %s comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
+        "block %pE comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
         "ascending order can be checked",
-        text, PL_MAX_REVISIT_BLOCKS);
+        &index, PL_MAX_REVISIT_BLOCKS);
 }
 
 /* Remembers that an output's block begins a run; true if one did before (or may have, with too many blocks).

@@ -61,19 +61,17 @@ static PL_COLD void advise(const struct pl_plan *plan, unsigned space, uint32_t 
         (uint64_t)it.slot_bytes * it.buffers > (uint64_t)big.slot_bytes * big.buffers)
       big = it;
   }
-  char name[24];
   uint64_t rest = needed(plan, space, PL_MAX_BUFFERS) - (uint64_t)big.slot_bytes * big.buffers;
   uint32_t columns = (uint32_t)(big.view->rank > 0 ? big.view->shape[big.view->rank - 1] : 1);
   uint32_t row = space == PL_ACC ? (columns + pl_context.dim - 1) / pl_context.dim : big.view->pitch;
   uint32_t each = rest < room ? (room - (uint32_t)rest) / big.buffers : 0;
   if (space != PL_ACC)
     each = each / PL_ALIGN * PL_ALIGN;
-  pl_view_name(big.view, name);
   if (each >= row)
-    pl_message_add("  %s with at most %u rows of %u columns fits beside the rest\n", name,
+    pl_message_add("  %pV with at most %u rows of %u columns fits beside the rest\n", big.view,
                    (unsigned)(each / row), (unsigned)columns);
   else
-    pl_message_add("  not even one row of %s fits beside the rest\n", name);
+    pl_message_add("  not even one row of %pV fits beside the rest\n", big.view);
 }
 
 static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space, uint64_t want,
@@ -82,7 +80,6 @@ static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space,
   uint32_t size = space == PL_VMEM   ? p[TPU_PARAM_VMEM_BYTES]
                   : space == PL_SMEM ? p[TPU_PARAM_SMEM_BYTES]
                                      : p[TPU_PARAM_ACC_ROWS];
-  char name[24], shape[64];
 
   pl_fail(PL_ERROR_BUDGET, "%s: %lu %s wanted, %u there (%u, %u of them in pl_alloc() arrays%s)\n",
           pl_space_name(space), (unsigned long)want, unit(space), (unsigned)room, (unsigned)size,
@@ -91,9 +88,8 @@ static PL_COLD pl_status fail_budget(const struct pl_plan *plan, unsigned space,
     struct item it = item_of(plan, i);
     if (it.view->space != space || it.slot_bytes == 0)
       continue;
-    pl_shape_text(it.view->shape, it.view->rank, shape);
-    pl_message_add("  %-10s %-18s %-5s %2u x %8u = %9lu %s\n", pl_view_name(it.view, name), shape,
-                   pl_dtype_name(it.view->dtype), (unsigned)it.buffers, (unsigned)it.slot_bytes,
+    pl_message_add("  %-10pV %-18pS %-5pT %2u x %8u = %9lu %s\n", it.view, it.view, it.view,
+                   (unsigned)it.buffers, (unsigned)it.slot_bytes,
                    (unsigned long)((uint64_t)it.slot_bytes * it.buffers), unit(space));
   }
   advise(plan, space, room);

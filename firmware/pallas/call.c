@@ -27,10 +27,8 @@ static pl_status bind_operands(struct pl_plan *plan, pl_arrays args, pl_arrays r
 }
 
 static pl_status fail_overlap(const struct pl_operand *out, const struct pl_operand *other) {
-  char name[24];
-  return pl_fail_operand(PL_ERROR_ARGUMENT, out, "shares HBM from 0x%x on with %s; that would be an alias",
-                         (unsigned)(out->base > other->base ? out->base : other->base),
-                         pl_view_name(&other->view, name));
+  return pl_fail_operand(PL_ERROR_ARGUMENT, out, "shares HBM from 0x%x on with %pV; that would be an alias",
+                         (unsigned)(out->base > other->base ? out->base : other->base), &other->view);
 }
 
 static inline bool overlap(const struct pl_operand *a, const struct pl_operand *b) {

@@ -42,30 +42,23 @@ static bool share_elements(const struct pl_view *src, const struct pl_view *dst)
 }
 
 static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst) {
-  char a[64], b[64], name[24];
   bool same = src->rank == dst->rank && src->dtype == dst->dtype;
 
   for (unsigned d = 0; same && d < src->rank; d++)
     same = src->shape[d] == dst->shape[d];
-  if (!same) {
-    pl_shape_text(src->shape, src->rank, a);
-    pl_shape_text(dst->shape, dst->rank, b);
-    return pl_fail(PL_ERROR_SHAPE, "a copy of %s %s in %s to %s %s in %s: a DMA does not convert or reshape",
-                   pl_dtype_name(src->dtype), a, pl_space_name(src->space), pl_dtype_name(dst->dtype), b,
-                   pl_space_name(dst->space));
-  }
+  if (!same)
+    return pl_fail(PL_ERROR_SHAPE, "a copy of %pD to %pD: a DMA does not convert or reshape", src, dst);
   for (int i = 0; i < 2; i++) {
     const struct pl_view *v = i == 0 ? src : dst;
     if (v->space < PL_HBM || v->space > PL_SMEM)
-      return pl_fail(PL_ERROR_REF, "a DMA does not reach %s (%s)", pl_space_name(v->space),
-                     pl_view_name(v, name));
+      return pl_fail(PL_ERROR_REF, "a DMA does not reach %pM (%pV)", v, v);
   }
   if (dst->flags & PL_VIEW_READ_ONLY)
-    return pl_fail(PL_ERROR_REF, "a copy would write %s", pl_view_name(dst, name));
+    return pl_fail(PL_ERROR_REF, "a copy would write %pV", dst);
   if (share_elements(src, dst))
     return pl_fail(PL_ERROR_REF,
-                   "a copy within %s whose source and destination share elements; use other memory between",
-                   pl_view_name(dst, name));
+                   "a copy within %pV whose source and destination share elements; use other memory between",
+                   dst);
   return PL_OK;
 }
 
@@ -183,20 +176,17 @@ void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref) {
 /* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
 static int one_semaphore(struct pl_context *c, pl_ref ref) {
   const struct pl_view *v = pl_use(c, ref);
-  char name[24], shape[64];
 
   if (v == NULL)
     return -1;
   if (v->space != PL_SEMAPHORE) {
-    pl_fail(PL_ERROR_REF, "%s is in %s; a semaphore is needed", pl_view_name(v, name),
-            pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%pV is in %pM; a semaphore is needed", v, v);
     return -1;
   }
   for (unsigned d = 0; d < v->rank; d++)
     if (v->shape[d] != 1) {
-      pl_shape_text(v->shape, v->rank, shape);
-      pl_fail(PL_ERROR_REF, "%s is an array %s of semaphores; choose one with pl_at(ref, PL_INDEX(i))",
-              pl_view_name(v, name), shape);
+      pl_fail(PL_ERROR_REF, "%pV is an array %pS of semaphores; choose one with pl_at(ref, PL_INDEX(i))", v,
+              v);
       return -1;
     }
   return (int)(v->semaphores + v->offset / sizeof(int32_t));

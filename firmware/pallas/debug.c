@@ -49,7 +49,7 @@ static void write_line(const char *format, va_list args) {
 void pl_debug_text(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  write_line(format, args);
+  pl_format(pl_debug_write, format, args);
   va_end(args);
 }
 
@@ -81,14 +81,20 @@ static void write_digits(const char *sign, uint32_t digits, int ten) {
   char text[12];
   const int n = snprintf(text, sizeof text, "%u", (unsigned)digits), point = n + ten;
 
-  if (point > 7 || point < -3)
+  if (point > 7 || point < -3) {
     pl_debug_text(n > 1 ? "%s%c.%se%d" : "%s%c%se%d", sign, text[0], text + 1, point - 1);
-  else if (point <= 0)
-    pl_debug_text("%s0.%.*s%s", sign, -point, "000", text);
-  else if (point < n)
-    pl_debug_text("%s%.*s.%s", sign, point, text, text + point);
-  else
-    pl_debug_text("%s%s%.*s", sign, text, point - n, "000000");
+  } else if (point <= 0) {
+    pl_debug_text("%s0.%s%s", sign, &"000"[3 + point], text);
+  } else {
+    const char next = text[point < n ? point : 0];
+    if (point < n)
+      text[point] = '\0';
+    pl_debug_text(point < n ? "%s%s." : "%s%s", sign, text);
+    if (point < n)
+      pl_debug_text("%c%s", next, text + point + 1);
+    else
+      pl_debug_write(&"0000000"[7 - (point - n)]);
+  }
 }
 
 /* Six significant digits of f32 bits, without the floats of printf. */
@@ -153,15 +159,12 @@ void pl_debug_print_ref(const char *label, pl_ref ref) {
   enum { MOST_LINES = 64, MOST_COLUMNS = 16 };
   struct pl_context *c = pl_self();
   struct pl_view *v;
-  char name[24], shape[64];
   int32_t index[PL_MAX_RANK] = {0};
 
   if (!(pl_debug_flags & PL_DEBUG_PRINT) || (v = pl_use(c, ref)) == NULL || !pl_scalars_ready(c, v, label))
     return;
-  pl_shape_text(v->shape, v->rank, shape);
   write_where(c);
-  pl_debug_text("%s = %s %s %s in %s\n", label, pl_view_name(v, name), pl_dtype_name(v->dtype), shape,
-                pl_space_name(v->space));
+  pl_debug_text("%s = %pV %pD\n", label, v, v);
   for (unsigned d = 0; d < v->rank; d++)
     if (v->shape[d] == 0)
       return;

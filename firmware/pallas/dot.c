@@ -58,11 +58,10 @@ static pl_status check_operands(const struct pl_view *acc, const struct pl_view 
 
   if (acc->space != PL_ACC)
     return pl_fail(PL_ERROR_REF,
-                   "pl_dot: the result is in %s; it must be in ACC (a PL_ACC scratch), pl_copy moves it on",
-                   pl_space_name(acc->space));
+                   "pl_dot: the result is in %pM; it must be in ACC (a PL_ACC scratch), pl_copy moves it on",
+                   acc);
   if (x->space != PL_VMEM || y->space != PL_VMEM)
-    return pl_fail(PL_ERROR_REF, "pl_dot: x is in %s and y in %s; both must be in VMEM",
-                   pl_space_name(x->space), pl_space_name(y->space));
+    return pl_fail(PL_ERROR_REF, "pl_dot: x is in %pM and y in %pM; both must be in VMEM", x, y);
   if (acc->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "pl_dot: the result is an input");
   const bool floats =
@@ -70,11 +69,10 @@ static pl_status check_operands(const struct pl_view *acc, const struct pl_view 
   if (!(floats || (int8 && y->dtype == PL_INT8)) || acc->dtype != result)
     return pl_fail(
         PL_ERROR_SHAPE,
-        "pl_dot: %s x %s -> %s; there are f32 or bf16 x f32 or bf16 -> f32 and int8 x int8 -> int32",
-        pl_dtype_name(x->dtype), pl_dtype_name(y->dtype), pl_dtype_name(acc->dtype));
+        "pl_dot: %pT x %pT -> %pT; there are f32 or bf16 x f32 or bf16 -> f32 and int8 x int8 -> int32", x, y,
+        acc);
   if (p[int8 ? TPU_PARAM_MXU_INT8 : TPU_PARAM_MXU_BF16] == 0)
-    return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %s",
-                   pl_dtype_name(x->dtype));
+    return pl_fail(PL_ERROR_UNSUPPORTED, "pl_dot: this configuration's MXU does not multiply %pT", x);
   if (acc->rank != 2 || x->rank != 2 || y->rank != 2)
     return pl_fail(PL_ERROR_SHAPE, "pl_dot: ranks %u, %u -> %u; all must be 2", (unsigned)x->rank,
                    (unsigned)y->rank, (unsigned)acc->rank);
@@ -85,15 +83,10 @@ static pl_status check_shapes(const struct pl_view *acc, const struct pl_view *x
                               unsigned mode) {
   const bool transposed = (mode & PL_TRANSPOSED) != 0;
   const int32_t k = y->shape[transposed], n = y->shape[!transposed];
-  char a[64], b[64], o[64];
 
-  if (x->shape[1] != k || acc->shape[0] != x->shape[0] || acc->shape[1] != n) {
-    pl_shape_text(x->shape, 2, a);
-    pl_shape_text(y->shape, 2, b);
-    pl_shape_text(acc->shape, 2, o);
-    return pl_fail(PL_ERROR_SHAPE, "pl_dot: %s x %s%s does not give %s", a, b,
-                   transposed ? " transposed" : "", o);
-  }
+  if (x->shape[1] != k || acc->shape[0] != x->shape[0] || acc->shape[1] != n)
+    return pl_fail(PL_ERROR_SHAPE, "pl_dot: %pS x %pS%s does not give %pS", x, y,
+                   transposed ? " transposed" : "", acc);
   if (acc->shape[0] > 1 && acc->stride[0] != 1)
     return pl_fail(PL_ERROR_REF,
                    "pl_dot: the result is every %d rows of an accumulator; its rows must be neighbours",

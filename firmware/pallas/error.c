@@ -38,13 +38,14 @@ const char *pl_space_name(unsigned space) {
   return space < sizeof names / sizeof names[0] ? names[space] : "?";
 }
 
-void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
+size_t pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]) {
   size_t at = 0;
   text[at++] = '[';
   for (uint32_t d = 0; d < rank && at < 50; d++)
     at += (size_t)snprintf(text + at, 64 - at, d ? ", %d" : "%d", (int)shape[d]);
   text[at++] = ']';
   text[at] = '\0';
+  return at;
 }
 
 const char *pl_view_name(const struct pl_view *view, char text[24]) {
@@ -53,20 +54,102 @@ const char *pl_view_name(const struct pl_view *view, char text[24]) {
   return text;
 }
 
-static void add(const char *format, va_list args) {
-  size_t room = sizeof message - message_length;
-  int n = vsnprintf(message + message_length, room, format, args);
-  if (n < 0)
-    return;
-  if ((size_t)n < room) {
-    message_length += (size_t)n;
-    return;
-  }
+/* Adds to the message. */
+static void put(const char *text) {
   /* Nothing is cut silently. */
   static const char cut[] = "... (message cut)";
-  for (size_t i = 0; i < sizeof cut; i++)
+  size_t at = message_length;
+
+  while (at < sizeof message - 1 && *text != '\0')
+    message[at++] = *text++;
+  message[at] = '\0';
+  message_length = at;
+  for (size_t i = 0; *text != '\0' && i < sizeof cut; i++)
     message[sizeof message - sizeof cut + i] = cut[i];
-  message_length = sizeof message - 1;
+}
+
+/* Of a caller's: all that printf knows. */
+static void add_any(const char *format, va_list args) {
+  const size_t room = sizeof message - message_length;
+  const int n = vsnprintf(message + message_length, room, format, args);
+  if (n < 0)
+    return;
+  message_length += (size_t)n < room ? (size_t)n : room - 1;
+  if ((size_t)n >= room)
+    put("?"); /* there is no place for it, which is said */
+}
+
+/* ---- formats ---- */
+
+enum { TEXT_BYTES = 96 };
+
+/* What %p and a letter mean; see pl_format(). */
+static void describe(char letter, const void *what, char text[TEXT_BYTES]) {
+  const struct pl_view *v = what;
+  const pl_array *a = what;
+  const bool array = letter == 'A' || letter == 'H' || letter == 'N';
+  const unsigned dtype = array ? a->dtype : v->dtype, space = array ? a->space : v->space;
+  size_t n = 0;
+
+  switch (letter) {
+  case 'V':
+    pl_view_name(v, text);
+    return;
+  case 'E':
+    pl_shape_text(((const pl_shape *)what)->extent, ((const pl_shape *)what)->rank, text);
+    return;
+  case 'T':
+  case 'D':
+  case 'A':
+    n = (size_t)snprintf(text, TEXT_BYTES, letter == 'T' ? "%s" : "%s ", pl_dtype_name(dtype));
+    if (letter == 'T')
+      return;
+    break;
+  default:;
+  }
+  if (letter != 'M' && letter != 'N')
+    n += pl_shape_text(array ? a->shape : v->shape, array ? a->rank : v->rank, text + n);
+  if (letter != 'S' && letter != 'H')
+    snprintf(text + n, TEXT_BYTES - n, n == 0 ? "%s" : " in %s", pl_space_name(space));
+}
+
+void pl_format(void (*out)(const char *text), const char *format, va_list args) {
+  char text[TEXT_BYTES], piece[TEXT_BYTES], spec[12];
+
+  while (*format != '\0') {
+    size_t n = 0;
+    bool wide = false;
+    if (*format != '%') {
+      while (*format != '\0' && *format != '%' && n < sizeof piece - 1)
+        piece[n++] = *format++;
+      piece[n] = '\0';
+      out(piece);
+      continue;
+    }
+    do {
+      wide = wide || *format == 'l';
+      spec[n++] = *format++;
+    } while (spec[n - 1] == '%' || spec[n - 1] == 'l' || spec[n - 1] < 'A');
+    spec[n] = '\0';
+    const char kind = spec[n - 1];
+    if (kind == 'p') {
+      describe(*format++, va_arg(args, const void *), text);
+      spec[n - 1] = 's';
+      snprintf(piece, sizeof piece, spec, text);
+    } else if (kind == 's') {
+      const char *string = va_arg(args, const char *);
+      if (n == 2) { /* of any length */
+        out(string);
+        continue;
+      }
+      snprintf(piece, sizeof piece, spec, string);
+    } else if (wide) {
+      snprintf(piece, sizeof piece, spec, va_arg(args, unsigned long));
+    } else {
+      snprintf(piece, sizeof piece, spec, va_arg(args, unsigned));
+    }
+    out(piece);
+  }
 }
 
 void pl_message_clear(void) {
@@ -79,7 +162,7 @@ void pl_message_add(const char *format, ...) {
   if (kept)
     return;
   va_start(args, format);
-  add(format, args);
+  pl_format(put, format, args);
   va_end(args);
 }
 
@@ -128,30 +211,30 @@ void pl_message_keep(bool keep) {
   kept = keep;
 }
 
-static pl_status fail(pl_status status, const struct pl_operand *op, const char *format, va_list args) {
+/* Makes the status the call's, if it is its first error, and begins the message; true: the rest is wanted. */
+static bool start(pl_status status, const struct pl_operand *op) {
   struct pl_context *c = &pl_context;
-  char name[24];
   if (c->status != PL_OK)
-    return c->status;
-  if (!kept) {
-    begin();
-    if (pl_recording != NULL)
-      pl_message_add("vector function %s, while its body is recorded, which may use pl_v functions only: ",
-                     pl_recording);
-    if (op != NULL)
-      pl_message_add("%s: ", pl_view_name(&op->view, name));
-    add(format, args);
-  }
+    return false;
   become(c, status);
-  return status;
+  if (kept)
+    return false;
+  begin();
+  if (pl_recording != NULL)
+    pl_message_add("vector function %s, while its body is recorded, which may use pl_v functions only: ",
+                   pl_recording);
+  if (op != NULL)
+    pl_message_add("%pV: ", &op->view);
+  return true;
 }
 
 pl_status pl_fail(pl_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  status = fail(status, NULL, format, args);
+  if (start(status, NULL))
+    pl_format(put, format, args);
   va_end(args);
-  return status;
+  return pl_context.status;
 }
 
 pl_status pl_error(pl_status status, const char *format, ...) {
@@ -159,15 +242,17 @@ pl_status pl_error(pl_status status, const char *format, ...) {
   if (pl_context.plan == NULL)
     pl_context.status = PL_OK;
   va_start(args, format);
-  status = fail(status, NULL, format, args);
+  if (start(status, NULL))
+    add_any(format, args);
   va_end(args);
-  return status;
+  return pl_context.status;
 }
 
 pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  status = fail(status, op, format, args);
+  if (start(status, op))
+    pl_format(put, format, args);
   va_end(args);
-  return status;
+  return pl_context.status;
 }

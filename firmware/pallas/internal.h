@@ -24,6 +24,7 @@
 #include "tpu_queue.h"
 #include "tpu_sem.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #define PL_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -382,6 +383,13 @@ static inline struct pl_context *pl_self(void) {
 /* ---- error.c ---- */
 /* The vector function whose body is running to be recorded, or NULL; for messages. */
 extern const char *pl_recording;
+/*
+ * Formats of messages are printf's %d %u %x %s %lu and its flags and widths, and, so that no caller need
+ * make texts, %p and a letter: of a pl_view its name (%pV), dtype (%pT), space (%pM), shape (%pS) or
+ * "f32 [8, 16] in VMEM" (%pD); of a pl_array its shape (%pH), its space (%pN) or all three (%pA); a pl_shape
+ * (%pE).
+ */
+void pl_format(void (*out)(const char *text), const char *format, va_list args);
 /* Makes this error the sticky one, unless there is one; returns the sticky one. */
 PL_COLD pl_status pl_fail(pl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Starts the message with kernel, step and operand ("kernel matmul, step 3, input 1: "). */
@@ -394,7 +402,8 @@ PL_COLD void pl_message_clear(void);
 PL_COLD void pl_message_keep(bool keep);
 const char *pl_space_name(unsigned space);
 const char *pl_view_name(const struct pl_view *view, char text[24]);
-void pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]);
+/* Returns the length. */
+size_t pl_shape_text(const int32_t *shape, uint32_t rank, char text[64]);
 
 /* ---- device.c ---- */
 pl_status pl_init(void);

@@ -57,16 +57,15 @@ static const char *side(const struct sources *s, uint32_t i) {
 static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, pl_ref ref) {
   const uint32_t number = i < s->inputs ? i : i - s->inputs;
   struct pl_view *const v = pl_use(c, ref);
-  char name[24];
 
   if (v == NULL)
     return c->status;
   if (v->space == PL_SEMAPHORE)
-    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: %s %u is %s, semaphores", side(s, i), (unsigned)number,
-                   pl_view_name(v, name));
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: %s %u is %pV, semaphores", side(s, i), (unsigned)number,
+                   v);
   if (i >= s->inputs && (v->flags & PL_VIEW_READ_ONLY))
-    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %s, which would be written",
-                   (unsigned)number, pl_view_name(v, name));
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %pV, which would be written",
+                   (unsigned)number, v);
   s->buffer[i] = v->buffer;
   pl_array *const a = &s->array[i];
   *a = (pl_array){.address = v->buffer->address + v->offset,
@@ -106,23 +105,16 @@ static pl_status take_refs(struct pl_context *c, struct sources *s, pl_refs in, 
 
 /* The caller's buffers become the operand's. */
 static pl_status bind_window(struct pl_operand *op, const struct pl_view *w) {
-  char have[64], name[24];
   bool same = w->rank == op->view.rank + 1 && w->shape[0] == (int32_t)op->buffers && w->dtype == op->dtype &&
               w->space == op->space && op->kind == PL_OPERAND_BLOCKED;
 
   for (unsigned d = 0; same && d < op->view.rank; d++)
     same = w->shape[d + 1] == op->view.shape[d] && w->stride[d + 1] == op->view.stride[d];
   if (!same) {
-    char want[64];
-    pl_shape_text(w->shape, w->rank, have);
-    pl_shape_text(op->view.shape, op->view.rank, want);
     if (op->kind != PL_OPERAND_BLOCKED)
-      return pl_fail_operand(PL_ERROR_SPEC, op, "it is used in place, and takes no buffers (%s)",
-                             pl_view_name(w, name));
-    return pl_fail_operand(PL_ERROR_SHAPE, op,
-                           "its buffers are %s, %s %s in %s; %u blocks of %s %s in %s are needed",
-                           pl_view_name(w, name), pl_dtype_name(w->dtype), have, pl_space_name(w->space),
-                           (unsigned)op->buffers, pl_dtype_name(op->dtype), want, pl_space_name(op->space));
+      return pl_fail_operand(PL_ERROR_SPEC, op, "it is used in place, and takes no buffers (%pV)", w);
+    return pl_fail_operand(PL_ERROR_SHAPE, op, "its buffers are %pV, %pD; %u blocks of %pD are needed", w, w,
+                           (unsigned)op->buffers, &op->view);
   }
   for (uint32_t i = 0; i < op->buffers; i++)
     op->buffer[i].address = w->buffer->address + w->offset + i * (uint32_t)w->stride[0];

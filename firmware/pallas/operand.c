@@ -9,8 +9,8 @@ static pl_status choose_kind(struct pl_operand *op, const pl_block_spec *spec, c
     if (array->space < PL_VMEM || array->space > PL_ACC)
       return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array is in space %u", array->space);
     if (wanted != PL_DEFAULT && wanted != array->space)
-      return pl_fail_operand(PL_ERROR_SPEC, op, "the array is in %s, its spec wants %s; copy it in the body",
-                             pl_space_name(array->space), pl_space_name(wanted));
+      return pl_fail_operand(PL_ERROR_SPEC, op, "the array is in %pN, its spec wants %s; copy it in the body",
+                             array, pl_space_name(wanted));
     op->kind = PL_OPERAND_DIRECT;
     op->space = array->space;
     return PL_OK;
@@ -83,33 +83,28 @@ static pl_status check_in_place(const struct pl_operand *op, unsigned d, const p
   const struct pl_dim *dim = &op->dim[d];
   const bool columns = d + 1 == array->rank;
   const uint32_t unit = array->space == PL_VMEM ? pl_context.lanes : pl_context.dim;
-  char text[64];
 
   if (dim->kind == PL_BOUNDED || (dim->kind == PL_ELEMENT && dim->full != dim->blocks))
     return pl_fail_operand(
         PL_ERROR_UNSUPPORTED, op,
-        "block dimension %u is %s, and the array is used in place in %s: there is no block "
+        "block dimension %u is %s, and the array is used in place in %pN: there is no block "
         "to fill; copy in the body, or use an array in HBM",
-        d, dim->kind == PL_BOUNDED ? "BOUNDED" : "ELEMENT with pad_high", pl_space_name(array->space));
-  if (dim->blocks != dim->full) {
-    pl_shape_text(array->shape, array->rank, text);
+        d, dim->kind == PL_BOUNDED ? "BOUNDED" : "ELEMENT with pad_high", array);
+  if (dim->blocks != dim->full)
     return pl_fail_operand(
         PL_ERROR_SPEC, op,
-        "an array that is used in place must be cut evenly: dimension %u of %s by blocks of %d", d, text,
+        "an array that is used in place must be cut evenly: dimension %u of %pH by blocks of %d", d, array,
         (int)dim->block);
-  }
   if (!columns || array->space == PL_SMEM)
     return PL_OK;
   if (dim->kind == PL_SQUEEZED)
     return pl_fail_operand(
         PL_ERROR_UNSUPPORTED, op,
-        "block dimension %u, the last one, is SQUEEZED, and the array is used in place in %s", d,
-        pl_space_name(array->space));
+        "block dimension %u, the last one, is SQUEEZED, and the array is used in place in %pN", d, array);
   if (dim->blocks > 1 && (dim->kind == PL_ELEMENT || (uint32_t)dim->block % unit != 0))
-    return pl_fail_operand(PL_ERROR_SPEC, op,
-                           "%s of %d columns in place in %s; BLOCKED by a multiple of %u is needed",
-                           dim->kind == PL_ELEMENT ? "windows" : "blocks", (int)dim->block,
-                           pl_space_name(array->space), (unsigned)unit);
+    return pl_fail_operand(
+        PL_ERROR_SPEC, op, "%s of %d columns in place in %pN; BLOCKED by a multiple of %u is needed",
+        dim->kind == PL_ELEMENT ? "windows" : "blocks", (int)dim->block, array, (unsigned)unit);
   return PL_OK;
 }
 
@@ -238,7 +233,7 @@ static pl_status check_supported(const struct pl_operand *op, const pl_block_spe
 
 pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array,
                           const int32_t *stride) {
-  char block[64], shape[64];
+  char block[64];
 
   op->group.readers = 0;
   op->wait_queue = PL_NOBODY;
@@ -254,9 +249,8 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   bool whole = spec == NULL || spec->rank == 0;
   if (!whole && spec->rank != array->rank) {
     pl_shape_text(spec->shape, spec->rank < PL_MAX_RANK ? spec->rank : PL_MAX_RANK, block);
-    pl_shape_text(array->shape, array->rank, shape);
-    return pl_fail_operand(PL_ERROR_SPEC, op, "the block %s has rank %u, the array %s has rank %u", block,
-                           (unsigned)spec->rank, shape, (unsigned)array->rank);
+    return pl_fail_operand(PL_ERROR_SPEC, op, "the block %s has rank %u, the array %pH has rank %u", block,
+                           (unsigned)spec->rank, array, (unsigned)array->rank);
   }
   uint64_t blocks = 1;
   for (unsigned d = 0; d < op->rank; d++) {
@@ -315,8 +309,7 @@ pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array) {
   if (check_array(op, array) != PL_OK)
     return pl_context.status;
   if (array->space < PL_HBM || array->space > PL_SMEM)
-    return pl_fail_operand(PL_ERROR_SPEC, op, "the array is in %s; HBM, VMEM or SMEM is needed",
-                           pl_space_name(array->space));
+    return pl_fail_operand(PL_ERROR_SPEC, op, "the array is in %pN; HBM, VMEM or SMEM is needed", array);
   op->kind = PL_OPERAND_BLOCKED;
   op->space = PL_SMEM;
   op->rank = array->rank;
@@ -354,8 +347,8 @@ pl_status pl_operand_bind(struct pl_operand *op, const pl_array *array) {
     return PL_OK;
   struct pl_buffer *buffer = pl_resident_buffer(array);
   if (buffer == NULL)
-    return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %s is not one of pl_alloc()",
-                           (unsigned)array->address, pl_space_name(array->space));
+    return pl_fail_operand(PL_ERROR_ARGUMENT, op, "the array at 0x%x of %pN is not one of pl_alloc()",
+                           (unsigned)array->address, array);
   if (op->kind == PL_OPERAND_BLOCKED) { /* a prefetch argument, which is copied */
     op->resident = buffer;
     return PL_OK;

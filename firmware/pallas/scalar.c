@@ -10,24 +10,19 @@ static uintptr_t window(const struct pl_view *v) {
 /* Address of an element in the scalar core's map; 0 with a sticky error. */
 static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who) {
   uint32_t offset;
-  char name[24], shape[64];
 
   if (v->space != PL_SMEM && v->space != PL_VMEM) {
-    pl_fail(PL_ERROR_REF, "%s: %s is in %s; scalars are in SMEM or VMEM, use a copy", who,
-            pl_view_name(v, name), pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%s: %pV is in %pM; scalars are in SMEM or VMEM, use a copy", who, v, v);
     return 0;
   }
   if (n != v->rank) {
-    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %s of rank %u", who, n, pl_view_name(v, name),
-            (unsigned)v->rank);
+    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %pV of rank %u", who, n, v, (unsigned)v->rank);
     return 0;
   }
   offset = v->buffer->address + v->offset;
   for (unsigned d = 0; d < n; d++) {
     if ((uint32_t)index[d] >= (uint32_t)v->shape[d]) {
-      pl_shape_text(v->shape, v->rank, shape);
-      pl_fail(PL_ERROR_REF, "%s: index %d in dimension %u is outside %s %s", who, (int)index[d], d,
-              pl_view_name(v, name), shape);
+      pl_fail(PL_ERROR_REF, "%s: index %d in dimension %u is outside %pV %pS", who, (int)index[d], d, v, v);
       return 0;
     }
     offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
@@ -73,10 +68,9 @@ int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
 }
 
 bool pl_scalars_ready(struct pl_context *c, const struct pl_view *v, const char *who) {
-  char name[24];
   if (v->space < PL_HBM || v->space > PL_SMEM) {
-    pl_fail(PL_ERROR_REF, "%s: %s is in %s, which the scalar core does not reach; copy it to VMEM", who,
-            pl_view_name(v, name), pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%s: %pV is in %pM, which the scalar core does not reach; copy it to VMEM", who, v,
+            v);
     return false;
   }
   return written(c, v);
@@ -106,12 +100,11 @@ void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *v = pl_use(c, ref);
   struct pl_deps deps;
-  char name[24];
 
   if (v == NULL)
     return;
   if (v->flags & PL_VIEW_READ_ONLY) {
-    pl_fail(PL_ERROR_REF, "pl_put: %s would be written", pl_view_name(v, name));
+    pl_fail(PL_ERROR_REF, "pl_put: %pV would be written", v);
     return;
   }
   const uintptr_t address = element(v, index, n, "pl_put");

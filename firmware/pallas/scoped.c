@@ -81,19 +81,16 @@ void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struc
 static pl_status take(struct pl_context *c, unsigned n, unsigned index, const pl_scratch_spec *spec) {
   static const char *const units[] = {"", "", "bytes", "bytes", "rows", "semaphores"};
   struct pl_view *v = &scoped[n].view;
-  char shape[64];
   uint32_t size;
 
   if (pl_scratch_view(v, "pl_run_scoped: item", index, spec, &size) != PL_OK)
     return c->status;
   if (size > pl_body_room(c, v->space)) {
-    pl_shape_text(v->shape, v->rank, shape);
-    return pl_fail(
-        PL_ERROR_BUDGET,
-        "pl_run_scoped: item %u, %s %s in %s, wants %u %s; %u are free, %u are in use by operands, "
-        "scratch and outer scopes",
-        index, pl_dtype_name(v->dtype), shape, pl_space_name(v->space), (unsigned)size, units[v->space],
-        (unsigned)pl_body_room(c, v->space), (unsigned)c->body_used[v->space]);
+    return pl_fail(PL_ERROR_BUDGET,
+                   "pl_run_scoped: item %u, %pD, wants %u %s; %u are free, %u are in use by operands, "
+                   "scratch and outer scopes",
+                   index, v, (unsigned)size, units[v->space], (unsigned)pl_body_room(c, v->space),
+                   (unsigned)c->body_used[v->space]);
   }
   v->kind = PL_VIEW_SCOPED;
   v->flags = PL_VIEW_POOLED;

@@ -23,7 +23,6 @@ bool pl_rows_aligned(const struct pl_view *v, uint32_t row) {
 
 struct pl_view *pl_temporary_make(struct pl_context *c, struct pl_temporary *t, const struct pl_view *v,
                                   const char *who) {
-  char name[24], shape[64];
   uint64_t bytes;
 
   t->view = *v;
@@ -40,12 +39,11 @@ struct pl_view *pl_temporary_make(struct pl_context *c, struct pl_temporary *t, 
     bytes *= (uint32_t)v->shape[d];
   bytes = (bytes + PL_ALIGN - 1) / PL_ALIGN * PL_ALIGN;
   if (bytes > pl_body_room(c, PL_VMEM)) {
-    pl_shape_text(v->shape, v->rank, shape);
-    pl_fail(PL_ERROR_BUDGET,
-            "%s: the view %s %s of %s is not aligned to rows of lanes and needs a temporary of %lu bytes in "
-            "VMEM; %u are free",
-            who, pl_dtype_name(v->dtype), shape, pl_view_name(v, name), (unsigned long)bytes,
-            (unsigned)pl_body_room(c, PL_VMEM));
+    pl_fail(
+        PL_ERROR_BUDGET,
+        "%s: the view %pT %pS of %pV is not aligned to rows of lanes and needs a temporary of %lu bytes in "
+        "VMEM; %u are free",
+        who, v, v, v, (unsigned long)bytes, (unsigned)pl_body_room(c, PL_VMEM));
     return NULL;
   }
   pl_fresh_buffer(c, &t->buffer, &t->group, c->body_used[PL_VMEM]);

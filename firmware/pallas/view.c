@@ -28,7 +28,6 @@ static bool in_outer_step(const struct pl_context *c, pl_ref ref) {
 }
 
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
-  char name[24];
   if (c->status != PL_OK)
     return NULL;
   if (ref.view == NULL || ref.view == &pl_nothing) {
@@ -50,8 +49,8 @@ struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
     return NULL;
   }
   if (ref.generation != ref.view->generation) {
-    pl_fail(PL_ERROR_REF, "a ref of %s from another step is used: a block's ref is valid in its step only",
-            pl_view_name(ref.view, name));
+    pl_fail(PL_ERROR_REF, "a ref of %pV from another step is used: a block's ref is valid in its step only",
+            ref.view);
     return NULL;
   }
   return ref.view;
@@ -110,7 +109,6 @@ static pl_ref ref_of(const struct pl_view *view) {
 
 /* Moves a view's start along one dimension; false if ACC cannot start there. */
 static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, const pl_slice *slice) {
-  char name[24];
 
   if (part->space != PL_ACC || d + 1 < part->rank) {
     part->offset += (uint32_t)slice->start * (uint32_t)part->stride[d];
@@ -119,9 +117,9 @@ static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, c
   if ((uint32_t)slice->start % c->dim != 0 || slice->size == PL_SIZE_DROPPED || slice->stride > 1) {
     pl_fail(
         PL_ERROR_REF,
-        "pl_at: dimension %u of %s are columns in ACC: a part starts at a multiple of %u and has stride 1 "
+        "pl_at: dimension %u of %pV are columns in ACC: a part starts at a multiple of %u and has stride 1 "
         "(start %d, stride %d%s)",
-        d, pl_view_name(part, name), (unsigned)c->dim, (int)slice->start, (int)slice->stride,
+        d, part, (unsigned)c->dim, (int)slice->start, (int)slice->stride,
         slice->size == PL_SIZE_DROPPED ? ", dropped: use PL_DS(i, 1)" : "");
     return false;
   }
@@ -132,7 +130,6 @@ static bool move_start(struct pl_context *c, struct pl_view *part, unsigned d, c
 /* Elements that a slice takes of an extent; -1 with a sticky error if it reaches outside. */
 static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice *slice) {
   const int32_t extent = view->shape[d], stride = slice->stride == 0 ? 1 : slice->stride;
-  char name[24];
   int32_t size = slice->size;
 
   if (size == PL_SIZE_DROPPED)
@@ -144,9 +141,9 @@ static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice
     return size;
   pl_fail(
       PL_ERROR_REF,
-      "pl_at: dimension %u of %s has extent %d; start %d, size %d, stride %d is outside: elements 0 to %d "
+      "pl_at: dimension %u of %pV has extent %d; start %d, size %d, stride %d is outside: elements 0 to %d "
       "are there, and strides are at least 1",
-      d, pl_view_name(view, name), (int)extent, (int)slice->start, (int)size, (int)stride, (int)extent - 1);
+      d, view, (int)extent, (int)slice->start, (int)size, (int)stride, (int)extent - 1);
   return -1;
 }
 
@@ -154,13 +151,11 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_use(c, ref), *part;
   unsigned rank = 0;
-  char name[24];
 
   if (view == NULL)
     return PL_NO_REF;
   if (n > view->rank) {
-    pl_fail(PL_ERROR_ARGUMENT, "pl_at: %u slices of %s, whose rank is %u", n, pl_view_name(view, name),
-            (unsigned)view->rank);
+    pl_fail(PL_ERROR_ARGUMENT, "pl_at: %u slices of %pV, whose rank is %u", n, view, (unsigned)view->rank);
     return PL_NO_REF;
   }
   part = derive(c, view);
@@ -249,7 +244,6 @@ static int new_strides(const struct pl_view *view, const pl_shape *shape, int32_
 pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_use(c, ref), *part;
-  char name[24], from[64], to[64];
   int32_t stride[PL_MAX_RANK];
   int gap;
 
@@ -260,21 +254,20 @@ pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
             PL_MAX_RANK);
     return PL_NO_REF;
   }
-  pl_shape_text(view->shape, view->rank, from);
-  pl_shape_text(shape.extent, shape.rank, to);
   for (unsigned d = 0; d < shape.rank; d++)
     if (shape.extent[d] <= 0 || elements(shape.extent, shape.rank) != elements(view->shape, view->rank)) {
-      pl_fail(PL_ERROR_SHAPE, "pl_reshape: %s %s has %u elements, %s has %u", pl_view_name(view, name), from,
-              (unsigned)elements(view->shape, view->rank), to, (unsigned)elements(shape.extent, shape.rank));
+      pl_fail(PL_ERROR_SHAPE, "pl_reshape: %pV %pS has %u elements, %pE has %u", view, view,
+              (unsigned)elements(view->shape, view->rank), &shape,
+              (unsigned)elements(shape.extent, shape.rank));
       return PL_NO_REF;
     }
   gap = new_strides(view, &shape, stride);
   if (gap >= 0) {
-    pl_fail(
-        PL_ERROR_REF,
-        "pl_reshape: %s %s cannot be seen as %s: in %s there is a gap before each element of dimension %d; "
-        "copy it first",
-        pl_view_name(view, name), from, to, pl_space_name(view->space), gap);
+    pl_fail(PL_ERROR_REF,
+            "pl_reshape: %pV %pS cannot be seen as %pE: in %pM there is a gap before each element of "
+            "dimension %d; "
+            "copy it first",
+            view, view, &shape, view, gap);
     return PL_NO_REF;
   }
   part = derive(c, view);
@@ -289,14 +282,12 @@ pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
 pl_ref pl_squeeze(pl_ref ref, unsigned dimension) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_use(c, ref);
-  char name[24], shape[64];
 
   if (view == NULL)
     return PL_NO_REF;
   if (dimension >= view->rank || view->shape[dimension] != 1 ||
       (view->space == PL_ACC && dimension + 1 == view->rank)) {
-    pl_shape_text(view->shape, view->rank, shape);
-    pl_fail(PL_ERROR_SHAPE, "pl_squeeze: dimension %u of %s %s%s", dimension, pl_view_name(view, name), shape,
+    pl_fail(PL_ERROR_SHAPE, "pl_squeeze: dimension %u of %pV %pS%s", dimension, view, view,
             dimension >= view->rank       ? ", whose rank is less"
             : view->shape[dimension] != 1 ? " has not extent 1"
                                           : " are columns in ACC");
@@ -314,7 +305,6 @@ pl_ref pl_squeeze(pl_ref ref, unsigned dimension) {
 pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_use(c, ref);
-  char name[24], shape[64];
 
   if (view == NULL)
     return PL_NO_REF;
@@ -327,12 +317,10 @@ pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
   for (unsigned d = 0; fits && d < last && to > from; d++)
     fits = view->shape[d] <= 1 || view->stride[d] % to == 0;
   if (!fits) {
-    pl_shape_text(view->shape, view->rank, shape);
     pl_fail(PL_ERROR_SHAPE,
-            "pl_bitcast: %s %s %s in %s as %s: elements must be neighbours, and rows begin at and "
+            "pl_bitcast: %pV %pD as %s: elements must be neighbours, and rows begin at and "
             "be multiples of %d bytes",
-            pl_view_name(view, name), pl_dtype_name(view->dtype), shape, pl_space_name(view->space),
-            pl_dtype_name(dtype), (int)to);
+            view, view, pl_dtype_name(dtype), (int)to);
     return PL_NO_REF;
   }
   view = derive(c, view);

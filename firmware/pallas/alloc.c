@@ -119,6 +119,8 @@ pl_array pl_hbm_array(uint32_t offset, pl_dtype dtype, pl_shape shape) {
 }
 
 uint32_t pl_array_bytes(const pl_array *array) {
+  if (pl_is_null(array, "pl_array_bytes"))
+    return 0;
   uint32_t bytes = pl_dtype_bytes(array->dtype);
   for (int d = 0; d < array->rank; d++)
     bytes *= (uint32_t)array->shape[d];
@@ -126,7 +128,7 @@ uint32_t pl_array_bytes(const pl_array *array) {
 }
 
 void *pl_hbm_pointer(const pl_array *array) {
-  return array->space == PL_HBM ? cpu_hbm(array->address) : NULL;
+  return !pl_is_null(array, "pl_hbm_pointer") && array->space == PL_HBM ? cpu_hbm(array->address) : NULL;
 }
 
 pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *array) {
@@ -138,7 +140,9 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
     return c->status;
   if (c->plan == NULL)
     c->status = PL_OK;
-  if (space < PL_HBM || space > PL_ACC || array == NULL)
+  if (pl_is_null(array, "pl_alloc"))
+    return c->status;
+  if (space < PL_HBM || space > PL_ACC)
     return pl_fail(PL_ERROR_ARGUMENT, "pl_alloc: space %s", pl_space_name(space));
   if (c->plan != NULL && space != PL_HBM)
     return pl_fail(
@@ -188,12 +192,8 @@ pl_status pl_alloc(pl_space space, pl_dtype dtype, pl_shape shape, pl_array *arr
 
 pl_status pl_free(const pl_array *array) {
   struct pl_context *c = &pl_context;
-  if (pl_init() != PL_OK)
+  if (!pl_outside("pl_free") || pl_is_null(array, "pl_free"))
     return c->status;
-  if (c->plan == NULL)
-    c->status = PL_OK;
-  else
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_free inside a kernel body");
   for (int i = 0; i < PL_MAX_ALLOCATIONS; i++)
     if (allocations[i].used && allocations[i].space == array->space &&
         allocations[i].address == array->address) {

@@ -105,8 +105,8 @@ void pl_call_leave(struct pl_context *c) {
 }
 
 static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_arrays results) {
-  if (pl_call_enter(c, plan, args, results) != PL_OK)
-    return;
+  if (pl_call_enter(c, plan, args, results) != PL_OK || plan->steps == 0)
+    return; /* no step: nothing happens at all */
   pl_pipeline_run(c, plan);
   const pl_status status = c->status;
   if (status == PL_OK) {
@@ -131,26 +131,16 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   struct pl_plan *plan = NULL;
   uint64_t begin, end;
 
-  if (pl_init() != PL_OK)
+  const uint32_t instructions = cpu_instret();
+  if (!pl_outside("pl_call") || (kernel == NULL && pl_is_null(kernel, "pl_call")))
     return c->status;
-  if (PL_UNLIKELY(c->plan != NULL))
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_call inside a kernel body");
   if (PL_UNLIKELY(c->instead != NULL))
     return c->instead(kernel, args, results);
-  const uint32_t instructions = cpu_instret();
-  c->status = PL_OK;
-  if (kernel == NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_call without a kernel");
   c->kernel = kernel;
   c->stats.setup = instructions;
   c->stats.finish = instructions;
   c->stats.plan = NULL;
   c->stats.cycles = 0;
-  for (uint32_t d = 0; d < kernel->grid.rank && d < PL_MAX_GRID; d++)
-    if (kernel->grid.extent[d] == PL_DYN_FLAG) {
-      pl_call_leave(c);
-      return PL_OK; /* a run-time extent of 0: nothing happens at all */
-    }
   (void)!tpu_ctrl_cycle(&c->ctrl, &begin);
   tpu_ctrl_mark(&c->ctrl, TPU_MARK_CALL_BEGIN, c->calls);
   (void)!tpu_counters_clear(&c->counters);
@@ -178,6 +168,8 @@ static void put_copies(pl_stats *stats, const struct pl_plan *plan) {
 }
 
 void pl_get_pipeline_stats(pl_stats *stats) {
+  if (pl_is_null(stats, "pl_get_pipeline_stats"))
+    return;
   *stats = (pl_stats){0};
   if (pl_context.stats.inner != NULL)
     put_copies(stats, pl_context.stats.inner);
@@ -187,6 +179,8 @@ void pl_get_stats(pl_stats *stats) {
   const struct pl_context *c = &pl_context;
   const struct pl_plan *plan = c->stats.plan;
 
+  if (pl_is_null(stats, "pl_get_stats"))
+    return;
   *stats = (pl_stats){
       .cycles = c->stats.cycles,
       .instructions = c->stats.instructions,

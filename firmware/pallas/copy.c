@@ -209,8 +209,8 @@ pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semapho
 
 /* A handle of this call; false with a sticky error. */
 static bool use_handle(struct pl_context *c, const pl_copy_handle *copy, const char *who) {
-  if (c->status != PL_OK)
-    return false;
+  if (c->status != PL_OK || c->in_map)
+    return pl_in_body(who);
   if (!c->in_body || copy == NULL || copy->call != c->calls ||
       copy->semaphore - PL_FIRST_SEMAPHORE >= c->body_used[PL_SEMAPHORE]) {
     pl_fail(PL_ERROR_REF,
@@ -257,7 +257,7 @@ pl_copy_handle pl_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore) {
 }
 
 void pl_start_all(const pl_copy_handle *copies, unsigned n) {
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; i < n && !pl_is_null(copies, "pl_start_all"); i++)
     pl_start(&copies[i]);
 }
 
@@ -303,7 +303,7 @@ void pl_wait(const pl_copy_handle *copy) {
 }
 
 void pl_wait_all(const pl_copy_handle *copies, unsigned n) {
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; i < n && !pl_is_null(copies, "pl_wait_all"); i++)
     pl_wait(&copies[i]);
 }
 
@@ -315,6 +315,10 @@ void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
   deps.mask = 0;
   if (semaphore < 0 || amount == 0)
     return;
+  if (amount > INT32_MAX) {
+    pl_fail(PL_ERROR_ARGUMENT, "pl_semaphore_signal: %u; a semaphore counts to 2^31 - 1", (unsigned)amount);
+    return;
+  }
   for (uint32_t r = 0; r < TPU_QUEUE_SYNC; r++)
     pl_depend(&deps, r, c->queue[r].issued);
   if (!pl_sync(c, &deps, (uint32_t)semaphore, amount, -1, 0))

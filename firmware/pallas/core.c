@@ -12,10 +12,8 @@ uint32_t pl_core_barrier(void) {
   const struct pl_context *c = pl_self();
   if (c->status != PL_OK)
     return barrier_epoch;
-  if (!c->in_body) {
-    pl_fail(PL_ERROR_REF, "pl_core_barrier outside a kernel body");
+  if (!pl_in_body("pl_core_barrier"))
     return barrier_epoch;
-  }
   return ++barrier_epoch;
 }
 

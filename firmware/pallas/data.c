@@ -35,22 +35,13 @@ static uint32_t crc32_add(uint32_t crc, const void *data, uint32_t n) {
   return ~crc;
 }
 
-static pl_status data_begin(void) {
-  if (pl_init() != PL_OK)
-    return pl_context.status;
-  if (pl_context.plan != NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "data files cannot be read in a kernel body");
-  return pl_context.status = PL_OK;
-}
-
 pl_status pl_data_open(void) {
   static const char magic[8] = {'P', 'E', 'P', 'L', 'D', 'A', 'T', 'A'};
   const struct data_header *h;
-  uint32_t hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
 
-  if (data_begin() != PL_OK)
+  if (!pl_outside("pl_data_open"))
     return pl_context.status;
-  hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
+  const uint32_t hbm = pl_context.params.value[TPU_PARAM_HBM_BYTES];
   h = cpu_hbm(0);
   for (int i = 0; i < 8; i++)
     if (h->magic[i] != magic[i])
@@ -86,14 +77,14 @@ static bool same_name(const char *stored, const char *name) {
 bool pl_data_has(const char *name) {
   const struct data_header *h = cpu_hbm(0);
   const struct data_entry *e = cpu_hbm(DATA_HEADER_BYTES);
-  for (uint32_t i = 0; pl_data_end != 0 && i < h->count; i++)
+  for (uint32_t i = 0; pl_data_end != 0 && i < h->count && !pl_is_null(name, "pl_data_has"); i++)
     if (same_name(e[i].name, name))
       return true;
   return false;
 }
 
 pl_status pl_data_find(const char *name, pl_array *array) {
-  if (data_begin() != PL_OK)
+  if (!pl_outside("pl_data_find") || pl_is_null(name, "pl_data_find") || pl_is_null(array, "pl_data_find"))
     return pl_context.status;
   if (pl_data_end == 0)
     return pl_fail(PL_ERROR_DATA, "pl_data_open() has not succeeded");

@@ -15,10 +15,7 @@ unsigned pl_debug_flags = PL_DEBUG_PRINT;
 static void (*output)(const char *text);
 
 void pl_debug_set(unsigned flags) {
-  struct pl_context *c = &pl_context;
-  if (pl_init() == PL_OK && c->plan != NULL)
-    pl_fail(PL_ERROR_ARGUMENT, "pl_debug_set inside a kernel body");
-  else
+  if (pl_outside("pl_debug_set"))
     pl_debug_flags = flags;
 }
 

@@ -138,6 +138,8 @@ void pl_format(void (*out)(const char *text), const char *format, va_list args) 
       snprintf(piece, sizeof piece, spec, text);
     } else if (kind == 's') {
       const char *string = va_arg(args, const char *);
+      if (string == NULL)
+        string = "(null)";
       if (n == 2) { /* of any length */
         out(string);
         continue;
@@ -235,6 +237,27 @@ pl_status pl_fail(pl_status status, const char *format, ...) {
     pl_format(put, format, args);
   va_end(args);
   return pl_context.status;
+}
+
+bool pl_is_null(const void *pointer, const char *who) {
+  if (pointer != NULL)
+    return false;
+  if (pl_context.plan == NULL)
+    pl_context.status = PL_OK;
+  pl_fail(PL_ERROR_ARGUMENT, "%s: NULL where something must be", who);
+  return true;
+}
+
+bool pl_outside(const char *who) {
+  struct pl_context *c = &pl_context;
+  if (pl_init() != PL_OK)
+    return false;
+  if (c->plan != NULL) {
+    pl_fail(PL_ERROR_ARGUMENT, "%s inside a kernel body", who);
+    return false;
+  }
+  c->status = PL_OK;
+  return true;
 }
 
 pl_status pl_error(pl_status status, const char *format, ...) {

@@ -330,9 +330,12 @@ struct pl_context {
   struct pl_plan *plan; /* running, or NULL */
   const pl_kernel *kernel;
   bool in_body;
-  bool in_prologue;       /* maps run, which may read scalar prefetch arguments; there is no step yet */
-  struct pl_frame *frame; /* of the pipeline around the running one; NULL: it is pl_call()'s */
-  uint32_t scope, scopes; /* number of the running pipeline, and the last one given */
+  bool in_prologue;                 /* there is no step yet */
+  bool in_map;                      /* maps run, which may only read scalar prefetch arguments */
+  bool bad_map;                     /* and called something else */
+  const struct pl_operand *mapping; /* whose map runs, if that is known */
+  struct pl_frame *frame;           /* of the pipeline around the running one; NULL: it is pl_call()'s */
+  uint32_t scope, scopes;           /* number of the running pipeline, and the last one given */
   const struct pl_plan *last_inner; /* the last inner pipeline's, while nothing else used that memory */
   tpu_ctrl ctrl;
   tpu_sem sem;
@@ -400,6 +403,10 @@ PL_COLD void pl_message_add(const char *format, ...) __attribute__((format(print
 PL_COLD void pl_message_clear(void);
 /* Errors while this is on change the status and not the message. */
 PL_COLD void pl_message_keep(bool keep);
+/* Whether an argument is NULL that must not be; a sticky error then. */
+PL_COLD bool pl_is_null(const void *pointer, const char *who);
+/* How an entry begins that is not for bodies; false with a sticky error. */
+bool pl_outside(const char *who);
 const char *pl_space_name(unsigned space);
 const char *pl_view_name(const struct pl_view *view, char text[24]);
 /* Returns the length. */
@@ -606,6 +613,10 @@ static inline bool pl_usable(const struct pl_context *c, pl_ref ref) {
 }
 /* The view of a ref if it may be used now; else NULL and a sticky error. */
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref);
+/* The same for what maps may do, too: with scalar prefetch arguments, in pipelines with refs around them. */
+struct pl_view *pl_look(struct pl_context *c, pl_ref ref);
+/* Whether operations are allowed here; false with a sticky error. */
+bool pl_in_body(const char *who);
 void pl_view_strides(struct pl_view *view);
 
 #endif

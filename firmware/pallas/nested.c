@@ -17,6 +17,8 @@ int pl_axis(const char *name) {
   const uint32_t rank = c->head.grid.rank;
   int found = -1;
 
+  if (pl_is_null(name, "pl_axis"))
+    return 0;
   for (uint32_t d = 0; names != NULL && d < rank; d++) {
     const char *a = names[d], *b = name;
     while (a != NULL && *a != '\0' && *a == *b)
@@ -195,12 +197,13 @@ static void run_inner(struct pl_context *c, struct pl_plan *plan, const struct s
   pl_views_end(plan);
 }
 
-static pl_status check_pipeline(const pl_kernel *pipeline) {
+static pl_status check_pipeline(const pl_kernel *pipeline, pl_refs in, pl_refs out) {
   const struct pl_context *c = &pl_context;
-  if (pipeline == NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_emit_pipeline without a pipeline");
-  if (!c->in_body)
-    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline outside a kernel body");
+  if (pl_is_null(pipeline, "pl_emit_pipeline") || (in.count != 0 && pl_is_null(in.ref, "pl_emit_pipeline")) ||
+      (out.count != 0 && pl_is_null(out.ref, "pl_emit_pipeline")))
+    return c->status;
+  if (!pl_in_body("pl_emit_pipeline"))
+    return c->status;
   if (pipeline->num_scalar_prefetch != 0)
     return pl_fail(PL_ERROR_ARGUMENT,
                    "pl_emit_pipeline: num_scalar_prefetch is %u; prefetch in pl_call(), the pipeline sees it",
@@ -218,13 +221,10 @@ void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl
   struct sources s = {0};
   struct pl_plan *plan = NULL;
 
-  if (c->status != PL_OK || check_pipeline(pipeline) != PL_OK ||
+  if (c->status != PL_OK || check_pipeline(pipeline, in, out) != PL_OK ||
       take_refs(c, &s, in, out, allocations) != PL_OK)
     return;
   c->stats.inner = NULL;
-  for (uint32_t d = 0; d < pipeline->grid.rank && d < PL_MAX_GRID; d++)
-    if (pipeline->grid.extent[d] == PL_DYN_FLAG)
-      return;
   struct pl_frame frame = {.outer = c->frame,
                            .head = c->head,
                            .plan = c->plan,
@@ -240,7 +240,7 @@ void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl
   c->in_prologue = true; /* no step to name in errors yet */
   if (pl_plan_find_inner(c, pipeline, (pl_arrays){s.array, s.inputs},
                          (pl_arrays){s.array + s.inputs, s.count - s.inputs}, &s.nesting, &plan) == PL_OK &&
-      bind(c, plan, &s) == PL_OK)
+      bind(c, plan, &s) == PL_OK && plan->steps != 0)
     run_inner(c, plan, &s);
   c->stats.inner = plan;
   c->frame = frame.outer;
@@ -260,13 +260,9 @@ pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
   static const pl_block_spec in_hbm = {.space = PL_HBM}, in_place = {.rank = 0};
   struct pl_context *c = &pl_context;
 
-  if (pl_init() != PL_OK)
+  if (!pl_outside("pl_kernel_call") || pl_is_null(kernel, "pl_kernel_call") ||
+      (arrays.count != 0 && pl_is_null(arrays.array, "pl_kernel_call")))
     return c->status;
-  if (c->plan != NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_kernel_call inside a kernel body");
-  c->status = PL_OK;
-  if (kernel == NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_kernel_call without a kernel");
   pl_kernel whole = *kernel;
   const uint32_t prefetches = kernel->num_scalar_prefetch < arrays.count ? kernel->num_scalar_prefetch : 0;
   c->kernel = kernel;
@@ -282,7 +278,7 @@ pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
   c->kernel = NULL;
   if (c->status != PL_OK)
     return c->status;
-  for (uint32_t i = 0; i < arrays.count - prefetches && arrays.array != NULL; i++)
+  for (uint32_t i = 0; i < arrays.count - prefetches; i++)
     whole.out[i] = arrays.array[prefetches + i].space == PL_HBM ? &in_hbm : &in_place;
   return pl_call(&whole, (pl_arrays){arrays.array, prefetches},
                  (pl_arrays){arrays.array + prefetches, arrays.count - prefetches});

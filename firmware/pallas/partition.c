@@ -62,6 +62,9 @@ static int choose_parallel(const pl_grid_spec *grid, const uint8_t *semantics, u
 
 pl_status pl_partition_grid(const pl_grid_spec *grid, const uint8_t *semantics, uint32_t cores, uint32_t core,
                             pl_core_part *part) {
+  if (pl_is_null(grid, "pl_partition_grid") || pl_is_null(semantics, "pl_partition_grid") ||
+      pl_is_null(part, "pl_partition_grid"))
+    return pl_context.status;
   *part = (pl_core_part){.dimension = -1};
   if (pl_context.plan == NULL)
     pl_context.status = PL_OK;

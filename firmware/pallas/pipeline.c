@@ -59,7 +59,8 @@ void pl_write_back(struct pl_context *c, struct pl_operand *op) {
 
 /*
  * The start of a step for an input. at, first: position and number of the step that is looked at ahead;
- * at is NULL if there is none any more. rank: of the array, or 0 if the operand may be of any kind.
+ * at is NULL if there is none any more. rank: of the array, and there is one; or 0 if the operand may be of
+ * any kind.
  */
 HOT void step_fetched(struct pl_context *c, struct pl_operand *op, const pl_grid *at, uint32_t first,
                       uint32_t step, uint32_t generation, unsigned rank) {
@@ -67,7 +68,7 @@ HOT void step_fetched(struct pl_context *c, struct pl_operand *op, const pl_grid
   if (next->first == step)
     op->view.buffer = next;
   op->view.generation = generation;
-  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : pl_evaluate_any(op, at)))
+  if (rank != 0 ? evaluate(op, at, rank) : at != NULL && pl_evaluate_any(op, at))
     fetch(c, op, first);
 }
 
@@ -81,7 +82,7 @@ HOT void step_written(struct pl_context *c, struct pl_operand *op, const pl_grid
     op->latch = next;
   }
   op->view.generation = generation;
-  if (at != NULL && (rank != 0 ? evaluate(op, at, rank) : pl_evaluate_any(op, at)))
+  if (rank != 0 ? evaluate(op, at, rank) : at != NULL && pl_evaluate_any(op, at))
     pl_latch_block(op, first);
 }
 
@@ -159,6 +160,26 @@ static PL_COLD void first_body(struct pl_context *c) {
 }
 
 /*
+ * If the error is that a map called an operation: whose map was it? Maps are functions of the position, so
+ * that they can be asked again, this time one by one.
+ */
+PL_COLD void pl_find_map(struct pl_context *c, struct pl_plan *plan) {
+  if (!c->bad_map)
+    return;
+  c->in_map = true;
+  c->status = PL_OK;
+  for (uint32_t i = 0; i < plan->inputs + plan->outputs && c->status == PL_OK; i++) {
+    struct pl_operand *op = &plan->operand[i];
+    c->mapping = op;
+    if (op->map != NULL)
+      op->map(op->moves ? &op->cursor->grid : &c->head.grid, op->index);
+  }
+  c->mapping = NULL;
+  (void)pl_in_body("an operation"); /* it was none of them, this time */
+  c->in_map = c->bad_map = false;
+}
+
+/*
  * Steps until the last body returned or something failed. A failure closes the hot paths, so that it need
  * be looked at only once a step. The ids of the grid and of the cursor are one behind at first.
  */
@@ -178,6 +199,7 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
     --*at_id;
   for (;;) {
     c->step = step;
+    c->in_map = true;
     generation++;
     if (++*id == id[PL_MAX_GRID])
       pl_carry(id);
@@ -192,8 +214,11 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
       if (!plain && PL_UNLIKELY(pl_debug_flags & PL_DEBUG_POISON))
         pl_poison_outputs(c, plan, step);
     }
-    if (PL_UNLIKELY(c->status != PL_OK))
+    c->in_map = false;
+    if (PL_UNLIKELY(c->status != PL_OK)) {
+      pl_find_map(c, plan);
       break;
+    }
     if (PL_UNLIKELY(step == 0))
       first_body(c);
     mark(c, TPU_MARK_STEP, step);
@@ -221,8 +246,10 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0;
   if (PL_UNLIKELY(poison))
     pl_poison_scratch(c, plan);
-  c->in_prologue = true;
+  c->in_prologue = c->in_map = true;
   pl_prologue(c, plan);
+  c->in_map = false;
+  pl_find_map(c, plan);
   if (PL_UNLIKELY(c->kernel->prologue != NULL) && c->status == PL_OK)
     c->kernel->prologue();
   if (c->status != PL_OK)

@@ -38,6 +38,8 @@ void pl_latch_block(struct pl_operand *op, uint32_t first);
 /* ---- pipeline.c ---- */
 /* A fetch whose queue looked full or has other words staged. */
 PL_COLD void pl_fetch_looking(struct pl_context *c, struct pl_operand *op);
+/* After a failure, outside a body: names the operand if its map called an operation. */
+PL_COLD void pl_find_map(struct pl_context *c, struct pl_plan *plan);
 /* Writes the current block back. */
 void pl_write_back(struct pl_context *c, struct pl_operand *op);
 

@@ -44,7 +44,7 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
     plan->grid.extent[d] = extent & ~PL_DYN_FLAG;
     steps *= (uint32_t)plan->grid.extent[d];
     if (steps > PL_MAX_STEPS)
-      return pl_fail(PL_ERROR_LIMIT, "the grid has more than PL_MAX_STEPS (%d) steps", PL_MAX_STEPS);
+      steps = PL_MAX_STEPS + 1; /* a run-time extent of 0 may still come */
     if (kernel->dimension_semantics[d] > PL_CORE_PARALLEL)
       return pl_fail(PL_ERROR_SPEC, "grid dimension %u has the semantics %u", (unsigned)d,
                      (unsigned)kernel->dimension_semantics[d]);
@@ -55,6 +55,8 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
                      "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
                      (unsigned)d);
   }
+  if (steps > PL_MAX_STEPS)
+    return pl_fail(PL_ERROR_LIMIT, "the grid has more than PL_MAX_STEPS (%d) steps", PL_MAX_STEPS);
   plan->steps = (uint32_t)steps;
   return PL_OK;
 }

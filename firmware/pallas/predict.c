@@ -123,11 +123,12 @@ static void walk_plan(struct pl_context *c, struct pl_plan *plan, pl_prediction 
     }
   if (plan->prefetches != 0)
     pl_drain(c);
-  c->in_prologue = true;
+  c->in_prologue = c->in_map = true;
   p->steps = plan->steps;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs && c->status == PL_OK; i++)
     walk_operand(c, p, &plan->operand[i], &p->copies[i]);
-  c->in_prologue = false;
+  c->in_prologue = c->in_map = false;
+  pl_find_map(c, plan);
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     p->memory[space - PL_VMEM] = plan->used[space];
   p->memory[3] = plan->semaphores;
@@ -142,24 +143,19 @@ static void walk_plan(struct pl_context *c, struct pl_plan *plan, pl_prediction 
 /* Finds the plan and walks it; the kernel is entered until pl_call_leave(). plan: NULL if nothing runs. */
 pl_status pl_predict_entered(struct pl_context *c, const pl_kernel *kernel, pl_arrays args, pl_arrays results,
                              pl_prediction *p, struct pl_plan **plan) {
-  *p = (pl_prediction){0};
   *plan = NULL;
-  if (pl_init() != PL_OK)
+  if (!pl_outside("pl_plan") || pl_is_null(kernel, "pl_plan") || pl_is_null(p, "pl_predict"))
     return c->status;
-  if (c->plan != NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_plan inside a kernel body");
-  c->status = PL_OK;
-  if (kernel == NULL)
-    return pl_fail(PL_ERROR_ARGUMENT, "pl_plan without a kernel");
+  *p = (pl_prediction){0};
   c->kernel = kernel;
-  for (uint32_t d = 0; d < kernel->grid.rank && d < PL_MAX_GRID; d++)
-    if (kernel->grid.extent[d] == PL_DYN_FLAG)
-      return PL_OK;
   cpu_fence();
   if (pl_plan_find(c, kernel, args, results, plan) != PL_OK ||
       pl_call_enter(c, *plan, args, results) != PL_OK)
     return c->status;
-  walk_plan(c, *plan, p);
+  if ((*plan)->steps != 0)
+    walk_plan(c, *plan, p);
+  else
+    *plan = NULL;
   if (c->status != PL_OK)
     pl_recover();
   return c->status;

@@ -19,6 +19,8 @@ static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned
     pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %pV of rank %u", who, n, v, (unsigned)v->rank);
     return 0;
   }
+  if (n != 0 && pl_is_null(index, who))
+    return 0;
   offset = v->buffer->address + v->offset;
   for (unsigned d = 0; d < n; d++) {
     if ((uint32_t)index[d] >= (uint32_t)v->shape[d]) {
@@ -59,7 +61,7 @@ static bool written(struct pl_context *c, const struct pl_view *v) {
 
 int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n) {
   struct pl_context *c = pl_self();
-  struct pl_view *v = pl_use(c, ref);
+  struct pl_view *v = pl_look(c, ref);
 
   if (v == NULL)
     return 0;

@@ -119,10 +119,9 @@ void pl_run_scoped_specs(pl_scoped_body body, void *user, const pl_scratch_spec 
 
   if (c->status != PL_OK)
     return;
-  if (!c->in_body) {
-    pl_fail(PL_ERROR_REF, "pl_run_scoped outside a kernel body");
+  if (!pl_in_body("pl_run_scoped") || pl_is_null((const void *)(uintptr_t)body, "pl_run_scoped") ||
+      (n != 0 && pl_is_null(specs, "pl_run_scoped")))
     return;
-  }
   if (n > PL_MAX_SCOPED - first) {
     pl_fail(PL_ERROR_LIMIT, "pl_run_scoped: %u items beside %u of outer scopes; PL_MAX_SCOPED is %d", n,
             first, PL_MAX_SCOPED);

@@ -27,17 +27,39 @@ static bool in_outer_step(const struct pl_context *c, pl_ref ref) {
   return false;
 }
 
+/* In a map: no operation is for it. Whose map it is, pl_find_map() finds out. */
+static PL_COLD void fail_in_map(struct pl_context *c, const char *who) {
+  c->bad_map = true;
+  if (c->mapping != NULL)
+    pl_fail_operand(PL_ERROR_REF, c->mapping,
+                    "its map calls %s; maps only compute, and read scalars (pl_prefetch, pl_get)", who);
+  else
+    pl_fail(PL_ERROR_REF, "a map calls %s; maps only compute, and read scalars (pl_prefetch, pl_get)", who);
+}
+
+bool pl_in_body(const char *who) {
+  struct pl_context *c = pl_self();
+  if (c->in_map)
+    fail_in_map(c, who);
+  else if (!c->in_body)
+    pl_fail(PL_ERROR_REF, "%s outside a kernel body", who);
+  return c->status == PL_OK;
+}
+
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
+  return !c->in_map || pl_in_body("an operation") ? pl_look(c, ref) : NULL;
+}
+
+struct pl_view *pl_look(struct pl_context *c, pl_ref ref) {
   if (c->status != PL_OK)
     return NULL;
   if (ref.view == NULL || ref.view == &pl_nothing) {
     pl_fail(PL_ERROR_REF, "an operation on no ref");
     return NULL;
   }
-  if (!c->in_body && !(c->in_prologue && ref.view->kind == PL_VIEW_PREFETCH)) {
-    pl_fail(PL_ERROR_REF, "an operation outside a kernel body");
+  if ((!c->in_body || c->in_map) &&
+      !(c->in_map && (c->frame != NULL || ref.view->kind == PL_VIEW_PREFETCH)) && !pl_in_body("an operation"))
     return NULL;
-  }
   if ((ref.view->flags & PL_VIEW_POOLED) &&
       (ref.generation != ref.view->generation || (int32_t)(ref.generation - c->view_floor) <= 0 ||
        ((ref.view->step != c->step || ref.view->scope != c->scope) && !in_outer_step(c, ref)))) {
@@ -67,7 +89,7 @@ void pl_view_strides(struct pl_view *view) {
 }
 
 int32_t pl_ref_extent(pl_ref ref, unsigned dimension) {
-  struct pl_view *view = pl_use(pl_self(), ref);
+  struct pl_view *view = pl_look(pl_self(), ref);
   if (view == NULL)
     return 0;
   if (dimension >= view->rank) {
@@ -134,8 +156,8 @@ static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice
 
   if (size == PL_SIZE_DROPPED)
     size = 1;
-  else if (size == PL_SIZE_REST && stride > 0 && slice->start <= extent)
-    size = (extent - slice->start + stride - 1) / stride;
+  else if (size == PL_SIZE_REST && stride > 0 && slice->start >= 0 && slice->start <= extent)
+    size = extent == slice->start ? 0 : (extent - slice->start - 1) / stride + 1;
   if (stride > 0 && size >= 0 && slice->start >= 0 && slice->start <= extent &&
       (size == 0 || (int64_t)(size - 1) * stride < extent - slice->start))
     return size;
@@ -149,10 +171,10 @@ static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice
 
 pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
   struct pl_context *c = pl_self();
-  struct pl_view *view = pl_use(c, ref), *part;
+  struct pl_view *view = pl_look(c, ref), *part;
   unsigned rank = 0;
 
-  if (view == NULL)
+  if (view == NULL || (n != 0 && pl_is_null(slices, "pl_at")))
     return PL_NO_REF;
   if (n > view->rank) {
     pl_fail(PL_ERROR_ARGUMENT, "pl_at: %u slices of %pV, whose rank is %u", n, view, (unsigned)view->rank);
@@ -168,7 +190,7 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
     if (slice->size == PL_SIZE_DROPPED)
       continue;
     part->shape[rank] = size;
-    part->stride[rank++] = part->stride[d] * (slice->stride > 1 ? slice->stride : 1);
+    part->stride[rank++] = part->stride[d] * (slice->stride > 1 && size > 1 ? slice->stride : 1);
   }
   part->rank = (uint8_t)rank;
   return ref_of(part);
@@ -243,7 +265,7 @@ static int new_strides(const struct pl_view *view, const pl_shape *shape, int32_
 
 pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
   struct pl_context *c = pl_self();
-  struct pl_view *view = pl_use(c, ref), *part;
+  struct pl_view *view = pl_look(c, ref), *part;
   int32_t stride[PL_MAX_RANK];
   int gap;
 
@@ -281,7 +303,7 @@ pl_ref pl_reshape(pl_ref ref, pl_shape shape) {
 
 pl_ref pl_squeeze(pl_ref ref, unsigned dimension) {
   struct pl_context *c = pl_self();
-  struct pl_view *view = pl_use(c, ref);
+  struct pl_view *view = pl_look(c, ref);
 
   if (view == NULL)
     return PL_NO_REF;
@@ -304,13 +326,17 @@ pl_ref pl_squeeze(pl_ref ref, unsigned dimension) {
 
 pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
   struct pl_context *c = pl_self();
-  struct pl_view *view = pl_use(c, ref);
+  struct pl_view *view = pl_look(c, ref);
 
   if (view == NULL)
     return PL_NO_REF;
   const int32_t from = (int32_t)pl_dtype_bytes(view->dtype), to = (int32_t)pl_dtype_bytes(dtype);
   const unsigned last = view->rank - 1u;
-  bool fits = to != 0 && view->space != PL_SEMAPHORE;
+  if (to == 0) {
+    pl_fail(PL_ERROR_ARGUMENT, "pl_bitcast: there is no dtype %u", (unsigned)dtype);
+    return PL_NO_REF;
+  }
+  bool fits = view->space != PL_SEMAPHORE;
   if (fits && from != to)
     fits = view->space != PL_ACC && view->rank > 0 && view->stride[last] == from &&
            view->shape[last] * from % to == 0 && view->offset % (uint32_t)to == 0;
@@ -333,11 +359,11 @@ pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
 }
 
 uint32_t pl_ref_rank(pl_ref ref) {
-  const struct pl_view *view = pl_use(pl_self(), ref);
+  const struct pl_view *view = pl_look(pl_self(), ref);
   return view != NULL ? view->rank : 0;
 }
 
 pl_dtype pl_ref_dtype(pl_ref ref) {
-  const struct pl_view *view = pl_use(pl_self(), ref);
+  const struct pl_view *view = pl_look(pl_self(), ref);
   return view != NULL ? (pl_dtype)view->dtype : PL_F32;
 }

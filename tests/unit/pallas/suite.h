@@ -46,6 +46,7 @@ void suite_alias(void);
 void suite_nested(void);
 void suite_reuse(void);
 void suite_rules(void);
+void suite_misuse(void);
 void suite_loaded(void);
 void suite_prefetch(void);
 void suite_partition(void);

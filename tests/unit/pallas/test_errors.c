@@ -208,8 +208,8 @@ static void test_specs(void) {
     many[i] = x;
   suite_fails(pl_call(&same, (pl_arrays){many, 16}, PL_RESULTS(o)), PL_ERROR_LIMIT,
               "errors: too many operands", "PL_MAX_OPERANDS", NULL);
-  suite_fails(pl_call(NULL, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_ARGUMENT, "errors: no kernel", "kernel",
-              NULL);
+  suite_fails(pl_call(NULL, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_ARGUMENT, "errors: no kernel",
+              "pl_call: NULL", NULL);
 }
 
 static void test_budget(void) {

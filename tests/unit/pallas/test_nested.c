@@ -396,7 +396,8 @@ static void test_errors(void) {
       {PL_ERROR_SPEC, "all buffers prefetched",
        "pipeline inner: input 0: 2 of 2 buffers are prefetched; 1 at most"},
       {PL_ERROR_BUDGET, "no memory left", "of them in pl_alloc() arrays and what the body uses"},
-      {PL_ERROR_ARGUMENT, "no pipeline", "kernel misuse, step 0 (0): pl_emit_pipeline without a pipeline"},
+      {PL_ERROR_ARGUMENT, "no pipeline",
+       "kernel misuse, step 0 (0): pl_emit_pipeline: NULL where something must be"},
       {PL_ERROR_REF, "a block ref of another pipeline",
        "kernel misuse, step 0 (0), pipeline inner, step 0 (0): a ref of input 0 from another step is used"},
       {PL_ERROR_ARGUMENT, "no body", "kernel misuse, step 0 (0), pipeline inner: there is no body"},
@@ -431,7 +432,7 @@ static void test_errors(void) {
               "kernel twice: output 1: shares HBM from", "with output 0; that would be an alias", NULL);
   pl_emit_pipeline(&twice, (pl_refs){0}, (pl_refs){0});
   suite_fails(pl_kernel_call(NULL, PL_ARRAYS(x)), PL_ERROR_ARGUMENT, "nested: no kernel",
-              "pl_kernel_call without a kernel", NULL);
+              "pl_kernel_call: NULL where something must be", NULL);
   const pl_kernel hooked_call = {.name = "hooked", .body = nothing, .prologue = hook};
   suite_fails(pl_call(&hooked_call, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_ARGUMENT,
               "nested: a prologue of a call", "kernel hooked: a prologue; it is of pl_emit_pipeline()", NULL);

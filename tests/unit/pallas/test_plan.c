@@ -174,7 +174,7 @@ static void test_errors(void) {
   suite_fails(pl_plan(&large, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_BUDGET, "plan: too large", "kernel large",
               "scratch 0", NULL);
   suite_fails(pl_plan(NULL, PL_ARGS(x), PL_RESULTS(o)), PL_ERROR_ARGUMENT, "plan: no kernel",
-              "without a kernel", NULL);
+              "pl_plan: NULL where something must be", NULL);
   suite_ok(pl_predict(&none, PL_ARGS(x), PL_RESULTS(o), &p), "plan: a run-time extent of 0");
   check(p.steps == 0 && p.bytes_in == 0, "plan: a run-time extent of 0 does nothing");
 }

@@ -272,7 +272,7 @@ static void test_errors(pl_array x, pl_array o) {
   suite_fails(map_of(outside_map, table, x, o), PL_ERROR_REF, "prefetch: outside the table",
               "pl_get: index 6 in dimension 0 is outside prefetch 0 [6]", NULL);
   suite_fails(map_of(forbidden_map, table, x, o), PL_ERROR_REF, "prefetch: a map that reads something else",
-              "kernel bad: an operation outside a kernel body", NULL);
+              "kernel bad: input 0: its map calls an operation; maps only compute, and read scalars", NULL);
   const pl_kernel more = {.name = "more", .body = copy_body, .num_scalar_prefetch = 3};
   suite_fails(pl_call(&more, PL_ARGS(table, x), PL_RESULTS(o)), PL_ERROR_ARGUMENT,
               "prefetch: more than arguments",

@@ -165,8 +165,14 @@ static void test_stale(const pl_array *x, const pl_array *o) {
     empty.grid.extent[0] = pl_dyn(0);
     suite_ok(pl_call(&empty, PL_ARGS(*x), PL_RESULTS(*o)), "reuse: a call of no steps");
     pl_get_stats(&stats);
-    check(stats.cycles == 0 && stats.steps == 0, "reuse: a call of no steps takes no cycles (%u)",
-          (unsigned)stats.cycles);
+    uint64_t commands = 0;
+    for (int q = 0; q < 7; q++)
+      commands += stats.queue[q].commands;
+    check(commands == 0 && stats.steps == 0 && stats.copies[0] == 0,
+          "reuse: a call of no steps queues nothing");
+    empty.in[0] = PL_BLOCK(row_map, 8, 16, 2);
+    suite_fails(pl_call(&empty, PL_ARGS(*x), PL_RESULTS(*o)), PL_ERROR_SPEC,
+                "reuse: a call of no steps with a bad spec", "kernel counted: input 0", "has rank 3", NULL);
   }
 }
 

@@ -119,6 +119,7 @@ static void run(struct pl_context *c, struct pl_plan *plan, pl_arrays args, pl_a
     pl_message_keep(false);
   }
   c->in_body = false;
+  c->in_prologue = true;
   const bool ended = c->status == PL_OK;
   for (uint32_t i = 0; i < plan->semaphores && ended; i++)
     pl_check_semaphore(c, PL_FIRST_SEMAPHORE + i, "the kernel ended");
@@ -132,8 +133,11 @@ pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   uint64_t begin, end;
 
   const uint32_t instructions = cpu_instret();
-  if (!pl_outside("pl_call") || (kernel == NULL && pl_is_null(kernel, "pl_call")))
+  if (PL_UNLIKELY(!c->ready || c->plan != NULL || kernel == NULL) &&
+      (!pl_outside("pl_call") || pl_is_null(kernel, "pl_call")))
     return c->status;
+  pl_running = &c->head;
+  c->status = PL_OK;
   if (PL_UNLIKELY(c->instead != NULL))
     return c->instead(kernel, args, results);
   c->kernel = kernel;

@@ -209,9 +209,9 @@ pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semapho
 
 /* A handle of this call; false with a sticky error. */
 static bool use_handle(struct pl_context *c, const pl_copy_handle *copy, const char *who) {
-  if (c->status != PL_OK || c->in_map)
+  if (c->status != PL_OK || !c->in_body)
     return pl_in_body(who);
-  if (!c->in_body || copy == NULL || copy->call != c->calls ||
+  if (copy == NULL || copy->call != c->calls ||
       copy->semaphore - PL_FIRST_SEMAPHORE >= c->body_used[PL_SEMAPHORE]) {
     pl_fail(PL_ERROR_REF,
             "%s: a handle that pl_make_async_copy() has not made in this call, or of a semaphore whose "

@@ -195,7 +195,7 @@ static void begin(void) {
   pl_message_add("kernel ");
   if (c->frame != NULL)
     put_frames(c->frame);
-  put_place(c->kernel, &c->head.grid, c->step, c->in_body && !c->in_prologue);
+  put_place(c->kernel, &c->head.grid, c->step, c->plan != NULL && !c->in_prologue);
   pl_message_add(": ");
 }
 

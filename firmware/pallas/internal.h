@@ -329,10 +329,9 @@ struct pl_context {
   struct pl_queue queue[PL_QUEUES];
   struct pl_plan *plan; /* running, or NULL */
   const pl_kernel *kernel;
-  bool in_body;
-  bool in_prologue;                 /* there is no step yet */
-  bool in_map;                      /* maps run, which may only read scalar prefetch arguments */
-  bool bad_map;                     /* and called something else */
+  bool in_body;                     /* else, of a running plan: maps run, which may only read scalars */
+  bool in_prologue;                 /* there is no step yet, or no more */
+  bool bad_map;                     /* a map called an operation */
   const struct pl_operand *mapping; /* whose map runs, if that is known */
   struct pl_frame *frame;           /* of the pipeline around the running one; NULL: it is pl_call()'s */
   uint32_t scope, scopes;           /* number of the running pipeline, and the last one given */

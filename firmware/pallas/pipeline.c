@@ -154,7 +154,6 @@ static inline void mark(struct pl_context *c, uint32_t kind, uint32_t value) {
 /* Everything in front of the first body is done. */
 static PL_COLD void first_body(struct pl_context *c) {
   c->in_prologue = false;
-  c->in_body = true;
   if (c->frame == NULL)
     c->stats.setup = cpu_instret() - c->stats.setup;
 }
@@ -164,9 +163,7 @@ static PL_COLD void first_body(struct pl_context *c) {
  * that they can be asked again, this time one by one.
  */
 PL_COLD void pl_find_map(struct pl_context *c, struct pl_plan *plan) {
-  if (!c->bad_map)
-    return;
-  c->in_map = true;
+  c->in_body = false;
   c->status = PL_OK;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs && c->status == PL_OK; i++) {
     struct pl_operand *op = &plan->operand[i];
@@ -176,7 +173,8 @@ PL_COLD void pl_find_map(struct pl_context *c, struct pl_plan *plan) {
   }
   c->mapping = NULL;
   (void)pl_in_body("an operation"); /* it was none of them, this time */
-  c->in_map = c->bad_map = false;
+  c->bad_map = false;
+  c->in_body = true;
 }
 
 /*
@@ -199,7 +197,7 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
     --*at_id;
   for (;;) {
     c->step = step;
-    c->in_map = true;
+    c->in_body = false;
     generation++;
     if (++*id == id[PL_MAX_GRID])
       pl_carry(id);
@@ -214,11 +212,9 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
       if (!plain && PL_UNLIKELY(pl_debug_flags & PL_DEBUG_POISON))
         pl_poison_outputs(c, plan, step);
     }
-    c->in_map = false;
-    if (PL_UNLIKELY(c->status != PL_OK)) {
-      pl_find_map(c, plan);
+    c->in_body = true;
+    if (PL_UNLIKELY(c->status != PL_OK))
       break;
-    }
     if (PL_UNLIKELY(step == 0))
       first_body(c);
     mark(c, TPU_MARK_STEP, step);
@@ -240,16 +236,18 @@ static void run_any(struct pl_context *c, struct pl_plan *plan) {
 
 void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
   c->step = 0;
+  c->in_prologue = true;
   pl_reset(c, plan);
   if (c->status != PL_OK)
     return;
   const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0;
   if (PL_UNLIKELY(poison))
     pl_poison_scratch(c, plan);
-  c->in_prologue = c->in_map = true;
+  c->in_body = false;
   pl_prologue(c, plan);
-  c->in_map = false;
-  pl_find_map(c, plan);
+  c->in_body = true;
+  if (PL_UNLIKELY(c->bad_map))
+    pl_find_map(c, plan);
   if (PL_UNLIKELY(c->kernel->prologue != NULL) && c->status == PL_OK)
     c->kernel->prologue();
   if (c->status != PL_OK)
@@ -261,6 +259,8 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
     run_plain(c, plan);
   else
     run_any(c, plan);
+  if (PL_UNLIKELY(c->bad_map))
+    pl_find_map(c, plan);
   if (c->frame == NULL)
     c->stats.finish = cpu_instret();
   if (c->status != PL_OK)

@@ -123,12 +123,12 @@ static void walk_plan(struct pl_context *c, struct pl_plan *plan, pl_prediction 
     }
   if (plan->prefetches != 0)
     pl_drain(c);
-  c->in_prologue = c->in_map = true;
+  c->in_prologue = true;
   p->steps = plan->steps;
   for (uint32_t i = 0; i < plan->inputs + plan->outputs && c->status == PL_OK; i++)
     walk_operand(c, p, &plan->operand[i], &p->copies[i]);
-  c->in_prologue = c->in_map = false;
-  pl_find_map(c, plan);
+  if (c->bad_map)
+    pl_find_map(c, plan);
   for (unsigned space = PL_VMEM; space <= PL_ACC; space++)
     p->memory[space - PL_VMEM] = plan->used[space];
   p->memory[3] = plan->semaphores;
@@ -136,7 +136,6 @@ static void walk_plan(struct pl_context *c, struct pl_plan *plan, pl_prediction 
   c->in_prologue = true;
   pl_reset(c, plan);
   pl_predict_time(c, plan, p);
-  c->in_prologue = false;
   name_bottleneck(p);
 }
 

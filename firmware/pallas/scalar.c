@@ -19,7 +19,7 @@ static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned
     pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %pV of rank %u", who, n, v, (unsigned)v->rank);
     return 0;
   }
-  if (n != 0 && pl_is_null(index, who))
+  if (index == NULL && n != 0 && pl_is_null(index, who))
     return 0;
   offset = v->buffer->address + v->offset;
   for (unsigned d = 0; d < n; d++) {

@@ -68,7 +68,7 @@ bool pl_vector_again(struct pl_context *c, unsigned operation, pl_ref o, pl_ref 
   struct pl_view *views[1 + PL_VECTOR_SOURCES] = {o.view, a.view, b != NULL ? b->view : NULL};
 
   if (r == NULL || r->operation != operation || r->programs != pl_programs_generation ||
-      o.generation != o.view->generation || c->status != PL_OK)
+      o.generation != o.view->generation || c->status != PL_OK || !c->in_body)
     return false;
   if (r->sources >= 1 && (r->source[0] != a.view || a.generation != a.view->generation))
     return false;

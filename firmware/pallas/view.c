@@ -39,7 +39,7 @@ static PL_COLD void fail_in_map(struct pl_context *c, const char *who) {
 
 bool pl_in_body(const char *who) {
   struct pl_context *c = pl_self();
-  if (c->in_map)
+  if (!c->in_body && c->plan != NULL && pl_recording == NULL)
     fail_in_map(c, who);
   else if (!c->in_body)
     pl_fail(PL_ERROR_REF, "%s outside a kernel body", who);
@@ -47,7 +47,7 @@ bool pl_in_body(const char *who) {
 }
 
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
-  return !c->in_map || pl_in_body("an operation") ? pl_look(c, ref) : NULL;
+  return c->in_body || pl_in_body("an operation") ? pl_look(c, ref) : NULL;
 }
 
 struct pl_view *pl_look(struct pl_context *c, pl_ref ref) {
@@ -57,8 +57,7 @@ struct pl_view *pl_look(struct pl_context *c, pl_ref ref) {
     pl_fail(PL_ERROR_REF, "an operation on no ref");
     return NULL;
   }
-  if ((!c->in_body || c->in_map) &&
-      !(c->in_map && (c->frame != NULL || ref.view->kind == PL_VIEW_PREFETCH)) && !pl_in_body("an operation"))
+  if (!c->in_body && c->frame == NULL && ref.view->kind != PL_VIEW_PREFETCH && !pl_in_body("an operation"))
     return NULL;
   if ((ref.view->flags & PL_VIEW_POOLED) &&
       (ref.generation != ref.view->generation || (int32_t)(ref.generation - c->view_floor) <= 0 ||
@@ -174,7 +173,7 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
   struct pl_view *view = pl_look(c, ref), *part;
   unsigned rank = 0;
 
-  if (view == NULL || (n != 0 && pl_is_null(slices, "pl_at")))
+  if (view == NULL || (slices == NULL && n != 0 && pl_is_null(slices, "pl_at")))
     return PL_NO_REF;
   if (n > view->rank) {
     pl_fail(PL_ERROR_ARGUMENT, "pl_at: %u slices of %pV, whose rank is %u", n, view, (unsigned)view->rank);

@@ -2,7 +2,8 @@
 /*
  * From reset to main(): console, arguments, exit.
  *
- * The console is drained before the finisher is told, since the machine stops without
+ * Standard output has a static buffer, because there is no heap: a program's memory is known when
+ * it is linked. The console is drained before the finisher is told, since the machine stops without
  * asking whether the UART's FIFO is empty.
  */
 #include "boot.h"
@@ -13,7 +14,8 @@
 #include "tpu_memmap.h"
 #include "uart.h"
 
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* A byte leaves the FIFO within 100 ns or so in QEMU and 87 us at 115200 baud. */
 #define CONSOLE_POLLS 1000000u
@@ -23,6 +25,7 @@ __attribute__((noreturn)) void boot_main(void);
 
 static hal_uart console;
 static hal_finisher finisher;
+static char stdout_buffer[256];
 
 __attribute__((noreturn)) void boot_exit(int status) {
   /* If the console is stuck, ending with the right status is all that is left to do. */
@@ -58,7 +61,7 @@ void boot_put_decimal(uint32_t value) {
   boot_put(text + at);
 }
 
-/* The console of printf() and of newlib's write(); everything goes to the one UART. */
+/* The console for newlib's write(); everything goes to the one UART. */
 int boot_console_write(const char *bytes, int n);
 int boot_console_write(const char *bytes, int n) {
   return hal_uart_write(&console, bytes, (size_t)n, CONSOLE_POLLS) == HAL_OK ? n : -1;
@@ -70,6 +73,7 @@ __attribute__((noreturn)) void boot_main(void) {
 
   (void)!hal_uart_init(&console, PEPLOS_UART_BASE, 0);
   (void)!hal_finisher_init(&finisher, PEPLOS_FINISHER_BASE);
+  setvbuf(stdout, stdout_buffer, _IOLBF, sizeof stdout_buffer);
 
   /* A page that nobody loaded reads as zeros: a program without arguments, not even a name. */
   line[PEPLOS_ARGS_SIZE - 1] = '\0';
@@ -79,5 +83,5 @@ __attribute__((noreturn)) void boot_main(void) {
     boot_exit(BOOT_EXIT_USAGE);
   }
   boot_check_device();
-  boot_exit(main(argc, argv));
+  exit(main(argc, argv));
 }

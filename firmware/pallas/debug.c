@@ -31,7 +31,7 @@ void pl_debug_write(const char *text) {
   if (output != NULL)
     output(text);
   else
-    printf("%s", text);
+    fputs(text, stdout);
 }
 
 /* A line, with what is behind its end cut off visibly. */

@@ -24,11 +24,12 @@ static void show_images(const uint8_t *image, const int32_t *class, const uint8_
         for (int32_t column = 0; column < 8; column++) {
           const unsigned v = image[(first + i) * 64 + row * 8 + column];
           const char c = shade[(v > 16 ? 16 : v) * 9 / 16];
-          printf("%c%c", c, c);
+          putchar(c);
+          putchar(c);
         }
-        printf(" ");
+        putchar(' ');
       }
-      printf("\n");
+      putchar('\n');
     }
     for (int32_t i = 0; i < n; i++) {
       if (label != NULL)

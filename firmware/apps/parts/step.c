@@ -7,6 +7,7 @@ void step_must(pl_status status) {
   if (status == PL_OK)
     return;
   printf("PL_%s: %s\n", pl_status_name(status), pl_error_message());
+  fflush(stdout);
   boot_exit(BOOT_EXIT_KERNEL);
 }
 
@@ -21,6 +22,7 @@ void step_equal(const char *what, int32_t index, int32_t got, int32_t want) {
     return;
   printf("WRONG: %s %d is %d (0x%x), not %d (0x%x)\n", what, (int)index, (int)got, (unsigned)got, (int)want,
          (unsigned)want);
+  fflush(stdout);
   boot_exit(BOOT_EXIT_FAILURE);
 }
 

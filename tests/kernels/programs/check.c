@@ -38,6 +38,7 @@ int32_t check_random(int32_t low, int32_t high) {
 
 static void stop(void) {
   printf("FAIL %s\n", pl_error_message());
+  fflush(stdout);
   boot_exit(BOOT_EXIT_FAILURE);
 }
 

@@ -2,7 +2,6 @@
 /* Every driver against mocked registers: which accesses, in which order, with which values. */
 #include "../check.h"
 #include "mock.h"
-#include "test_printf.h"
 
 #include "finisher.h"
 #include "mtime.h"
@@ -393,7 +392,6 @@ static void test_args(void) {
 
 int main(void) {
   test_args();
-  check(test_printf() == 0, "printf: texts of the firmware's are the host's");
   test_mock();
   test_uart();
   test_finisher();

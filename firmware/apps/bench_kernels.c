@@ -8,5 +8,6 @@
 
 int main(void) {
   bench_flash();
+  bench_fused();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

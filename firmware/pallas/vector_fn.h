@@ -110,6 +110,11 @@ void pl_vrun_counted(pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scal
 static inline void pl_vrun(pl_vector_fn *fn, pl_refs refs, pl_scalars scalars) {
   pl_vrun_counted(fn, refs.ref, scalars.scalar, PL_VCOUNTS(refs.count, scalars.count));
 }
+/*
+ * In a body: gives up what was recorded, when what the function's body does has changed. It is recorded again
+ * when it is launched next, and so is every other function, for all programs go together.
+ */
+void pl_vforget(pl_vector_fn *fn);
 
 /* ---- for bodies of vector functions ---- */
 

@@ -32,6 +32,13 @@ static bool forget_all(struct pl_context *c) {
   return true;
 }
 
+void pl_vforget(pl_vector_fn *fn) {
+  struct pl_context *const c = pl_self();
+  fn->last = NULL;
+  if (c->in_body && c->status == PL_OK)
+    (void)forget_all(c);
+}
+
 static const struct vfn_program *make(struct pl_context *c, const struct vfn_key *key) {
   const uint32_t first = pl_program_room(c), room = c->params.value[TPU_PARAM_VPU_PROGRAM] - first;
   unsigned at;

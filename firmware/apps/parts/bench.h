@@ -21,5 +21,6 @@ void bench_plan_end(const char *kernel);
 
 void bench_flash(void);
 void bench_gmm(void);
+void bench_fused(void);
 
 #endif

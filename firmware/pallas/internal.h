@@ -424,8 +424,11 @@ bool pl_room(struct pl_context *c, struct pl_queue *q);
 /* Queues what is staged with these dependencies; false if the call has failed. The new ticket is issued. */
 bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *deps, uint32_t signals,
               uint32_t tag);
-/* The same with gathered waits; the ticket counts even if the call has failed, for buffers have it already.
+/* The same with gathered waits (waits.h has it inline); the ticket counts even if the call has failed, for
+ * buffers have it already.
  */
+void pl_wait_to_read(struct pl_context *c, uint32_t number, const struct pl_buffer *buffer);
+void pl_wait_to_write(struct pl_context *c, uint32_t number, const struct pl_buffer *buffer);
 PL_COLD void pl_go_slow(struct pl_context *c, struct pl_queue *q, uint32_t tag);
 void pl_read_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
 void pl_write_deps(struct pl_deps *deps, const struct pl_buffer *buffer, uint32_t queue);
@@ -487,6 +490,11 @@ uint32_t pl_body_room(const struct pl_context *c, unsigned space);
 /* A buffer of memory that may have been used before in this call: ordered behind all of it. */
 void pl_fresh_buffer(const struct pl_context *c, struct pl_buffer *buffer, struct pl_group *group,
                      uint32_t address);
+
+/* ---- dot_queue.c ---- */
+/* pl_dot_refs() when its record does not fit. */
+void pl_dot_anew(struct pl_view *acc, uint32_t acc_generation, struct pl_view *x, uint32_t x_generation,
+                 struct pl_view *y, uint32_t y_generation, unsigned mode);
 
 /* ---- dot_f32.c ---- */
 /* A checked product with at least one f32 operand; see pl_dot(). */
@@ -617,5 +625,11 @@ struct pl_view *pl_look(struct pl_context *c, pl_ref ref);
 /* Whether operations are allowed here; false with a sticky error. */
 bool pl_in_body(const char *who);
 void pl_view_strides(struct pl_view *view);
+/* pl_at_slices() without a hurry: any part, any error. */
+PL_COLD pl_ref pl_at_any(pl_ref ref, const pl_slice *slices, unsigned n);
+
+/* ---- part.c ---- */
+/* The oldest view of the pool: its refs end here, which their generation shows. */
+struct pl_view *pl_pooled_view(struct pl_context *c);
 
 #endif

@@ -7,7 +7,7 @@
  * and a full queue always drains. Only explicit semaphores can break that; the device then reports
  * that it is blocked, and the call ends with PL_ERROR_DEADLOCK.
  */
-#include "internal.h"
+#include "waits.h"
 
 /* What a wait of the scalar core was for, in its trace marks. */
 enum wait_cause { WAIT_SPACE = 1, WAIT_TICKET = 2, WAIT_END = 3 };
@@ -220,6 +220,16 @@ bool pl_issue(struct pl_context *c, struct pl_queue *q, const struct pl_deps *de
               uint32_t tag) {
   const struct extra extra = {.signals = signals};
   return issue(c, q, deps, signals != 0 ? &extra : NULL, tag);
+}
+
+__attribute__((noinline)) void pl_wait_to_read(struct pl_context *c, uint32_t number,
+                                               const struct pl_buffer *b) {
+  pl_wait_for_writer(c, number, b);
+}
+
+void pl_wait_to_write(struct pl_context *c, uint32_t number, const struct pl_buffer *b) {
+  pl_wait_to_read(c, number, b);
+  pl_wait_for_readers(c, number, b);
 }
 
 void pl_go_slow(struct pl_context *c, struct pl_queue *q, uint32_t tag) {

@@ -4,6 +4,7 @@
  * again, which needs no check but that the refs are valid now.
  */
 #include "vector.h"
+#include "waits.h"
 
 static void stage_record(const struct pl_context *c, uintptr_t base, const struct pl_vector_record *r) {
   tpu_queue_put(base, TPU_VPU_ENTRY, r->entry);
@@ -12,6 +13,7 @@ static void stage_record(const struct pl_context *c, uintptr_t base, const struc
   tpu_queue_put(base, TPU_VPU_EDGE, r->edge);
   tpu_queue_put(base, TPU_VPU_VALID_ROWS, r->rows);
   tpu_queue_put(base, TPU_VPU_VALID_COLS, r->columns);
+  tpu_queue_put(base, TPU_VPU_SCALAR_MODE, 0);
   tpu_queue_put(base, TPU_VPU_SCALAR(0), c->lanes);
   tpu_queue_put(base, TPU_VPU_SCALAR(1), 24);
   tpu_queue_put(base, TPU_VPU_SCALAR(2), 255);
@@ -26,24 +28,25 @@ void pl_vector_queue(struct pl_context *c, const struct pl_vector_record *r, str
                      uint32_t scalar) {
   struct pl_queue *const q = &c->queue[TPU_QUEUE_VPU];
   struct pl_view *const result = views[0];
-  struct pl_buffer *sources[1 + PL_VECTOR_SOURCES]; /* as they are before the result moves on */
-  struct pl_deps deps;
+  const uint32_t ticket = q->issued + 1;
   uint32_t address[1 + PL_VECTOR_SOURCES];
   bool in_place = false;
 
-  deps.mask = 0;
   for (unsigned i = 1; i <= r->sources; i++) {
     struct pl_buffer *const source = views[i]->buffer;
-    sources[i] = source;
     address[i] = source->address + views[i]->offset;
-    pl_read_deps(&deps, source, TPU_QUEUE_VPU);
+    pl_wait_to_read(c, TPU_QUEUE_VPU, source);
+    pl_reads_with(source, TPU_QUEUE_VPU, ticket);
     in_place = in_place || source->group == result->buffer->group;
   }
   if (result->space == PL_ACC && (result->flags & PL_VIEW_WHOLE) && !in_place)
     result->buffer = result->buffer->next; /* a fresh accumulator, if there are two */
   struct pl_buffer *const buffer = result->buffer;
   address[0] = buffer->address + result->offset;
-  pl_write_deps(&deps, buffer, TPU_QUEUE_VPU);
+  pl_wait_to_write(c, TPU_QUEUE_VPU, buffer);
+  pl_writes_with(c, buffer, TPU_QUEUE_VPU, ticket);
+  if (result->space == PL_ACC) /* a dot's third wait is for the vector unit, whatever it did */
+    pl_reads_with(buffer, TPU_QUEUE_VPU, ticket);
 
   if (q->owner != r)
     stage_record(c, q->base, r);
@@ -53,13 +56,7 @@ void pl_vector_queue(struct pl_context *c, const struct pl_vector_record *r, str
   if (r->operation == PL_OP_FILL)
     tpu_queue_put(q->base, TPU_VPU_SCALAR(0), scalar);
   q->owner = result->flags & PL_VIEW_POOLED ? NULL : r;
-  if (!pl_issue(c, q, &deps, 0, PL_TAG(PL_TAG_VECTOR, result->index) + c->step))
-    return;
-  for (unsigned i = 1; i <= r->sources; i++)
-    pl_has_read(sources[i], q);
-  pl_has_written(c, buffer, q);
-  if (result->space == PL_ACC) /* a dot's third wait is for the vector unit, whatever it did */
-    pl_has_read(buffer, q);
+  pl_go(c, TPU_QUEUE_VPU, PL_TAG(PL_TAG_VECTOR, result->index) + c->step);
 }
 
 bool pl_vector_again(struct pl_context *c, unsigned operation, pl_ref o, pl_ref a, const pl_ref *b,

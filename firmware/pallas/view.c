@@ -98,18 +98,9 @@ int32_t pl_ref_extent(pl_ref ref, unsigned dimension) {
   return view->shape[dimension];
 }
 
-static struct pl_view views[PL_MAX_VIEWS];
-
-/* The oldest view of the pool: its refs end here, which their generation shows. */
-static struct pl_view *pooled_view(struct pl_context *c) {
-  struct pl_view *view = &views[c->next_view];
-  c->next_view = (c->next_view + 1) % PL_MAX_VIEWS;
-  return view;
-}
-
 /* A new view like `view` but not the whole of its memory; refs to it are made with pl_view_ref(). */
 static struct pl_view *derive(struct pl_context *c, const struct pl_view *view) {
-  struct pl_view *part = pooled_view(c);
+  struct pl_view *part = pl_pooled_view(c);
   if (part != view)
     *part = *view;
   part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
@@ -168,7 +159,7 @@ static int32_t slice_size(const struct pl_view *view, unsigned d, const pl_slice
   return -1;
 }
 
-pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
+pl_ref pl_at_any(pl_ref ref, const pl_slice *slices, unsigned n) {
   struct pl_context *c = pl_self();
   struct pl_view *view = pl_look(c, ref), *part;
   unsigned rank = 0;

@@ -21,7 +21,14 @@ static void spread_body(void) {
   pl_vrun(spread,
           PL_REFS(in, pl_at(in, PL_DS(5, 1), PL_ALL), pl_at(in, PL_ALL, PL_DS(16, 1)),
                   pl_at(in, PL_DS(2, 1), PL_DS(32, 1)), pl_output(0)),
-          PL_SCALARS(PL_SCALAR_AT(pl_scratch(0), 2), pl_int(7)));
+          PL_SCALARS(pl_int(7), PL_SCALAR_AT(pl_scratch(0), 2)));
+}
+/* A whole-ref operation with constants of its own behind a launch with one in SMEM. */
+static void after_body(void) {
+  const pl_ref in = pl_input(0), narrow = pl_scratch(1);
+  spread_body();
+  pl_copy(narrow, in); /* wraps */
+  pl_vrun(mix, PL_REFS(narrow, pl_output(0)), PL_NO_SCALARS);
 }
 static void part_body(void) { /* a part that is not aligned, and onto itself shifted by a row */
   pl_ref all = pl_output(0);
@@ -39,6 +46,15 @@ static void test_refs(void) {
       check("spread", r * S_COLUMNS + c, *o32(r * S_COLUMNS + c),
             *x32(r * S_COLUMNS + c) + *x32(5 * S_COLUMNS + c) +
                 *x32(r * S_COLUMNS + 16) * *x32(2 * S_COLUMNS + 32) + 1007);
+  for (int i = 0; i < S_ROWS * S_COLUMNS; i++)
+    *x32(i) = i * 300 - 1000;
+  const pl_kernel after = {.name = "after scalars in SMEM",
+                           .body = after_body,
+                           .scratch = {PL_SMEM(PL_INT32, 4), PL_VMEM(PL_INT8, S_ROWS, S_COLUMNS)}};
+  call(&after);
+  for (int i = 0; i < S_ROWS * S_COLUMNS; i++)
+    check("after scalars in SMEM", i, *o32(i), mixed((int8_t)*x32(i)));
+  arrays(PL_INT32, PL_INT32, S_ROWS, S_COLUMNS);
   run("part", part_body);
   for (int r = 0; r < S_ROWS; r++)
     for (int c = 0; c < S_COLUMNS; c++)

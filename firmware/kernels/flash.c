@@ -3,6 +3,7 @@
 
 #include "boot.h"
 #include "device.h"
+#include "tuned.h"
 
 /* ---- the list of steps ---- */
 
@@ -25,6 +26,7 @@ static struct {
   int32_t q_blocks, kv_blocks, group;
   int32_t block_q, block_kv, rows_kv;
   int32_t dim;
+  uint8_t buffers; /* of keys and of values */
   bool causal;
   pl_scalar scale; /* bits of f32 */
 } shared;
@@ -332,11 +334,21 @@ static void describe(const pl_array *q, const pl_array *k, const struct flash_op
                                                                      : reciprocal_root((uint32_t)columns_q)));
   shared.group = q->shape[0] / k->shape[0];
   shared.rows_kv = k->shape[1];
+  const uint16_t *tuned = options->q == 0 && options->kv == 0
+                              ? tuned_find(options->causal ? TUNED_FLASH_CAUSAL : TUNED_FLASH, q->dtype,
+                                           PL_SHAPE(q->shape[0], q->shape[1], k->shape[1], columns_q))
+                              : NULL;
   /* A block of queries must leave time for the softmax; accumulators hold 2 (Mk + D) columns of its rows. */
   shared.block_q = options->q != 0
                        ? options->q
                        : least(columns_q <= 64 ? 128 : 64, pl_cdiv(q->shape[1], ROW_TILE) * ROW_TILE);
   shared.block_kv = options->kv != 0 ? options->kv : least(128, pl_cdiv(k->shape[1], dim) * dim);
+  shared.buffers = 3;
+  if (tuned != NULL) {
+    shared.block_q = tuned[0];
+    shared.block_kv = tuned[1];
+    shared.buffers = (uint8_t)tuned[2];
+  }
   shared.q_blocks = pl_cdiv(q->shape[1], shared.block_q);
   shared.kv_blocks = pl_cdiv(k->shape[1], shared.block_kv);
   shared.head_steps = 0;
@@ -376,8 +388,8 @@ pl_status kernel_flash(pl_array q, pl_array k, pl_array v, pl_array o, const str
       .name = "flash",
       .body = body,
       .grid = PL_GRID(shared.steps + 1),
-      .in = {FLASH_SPEC(q_map, m), FLASH_SPEC(k_map, n, .buffer_count = 3),
-             FLASH_SPEC(v_map, n, .buffer_count = 3)},
+      .in = {FLASH_SPEC(q_map, m), FLASH_SPEC(k_map, n, .buffer_count = shared.buffers),
+             FLASH_SPEC(v_map, n, .buffer_count = shared.buffers)},
       .out = {FLASH_SPEC(o_map, m)},
       .scratch = {[SUM] = PL_ACC(PL_F32, m, d),
                   [PRODUCT] = PL_ACC(PL_F32, m, d),

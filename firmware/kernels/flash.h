@@ -32,7 +32,10 @@
 
 #include "pallas.h"
 
-/* All zero: not causal, scale 1 / sqrt(D), blocks that suit the head. */
+/*
+ * All zero: not causal, scale 1 / sqrt(D), blocks that were tuned for H x Mq x Mk x D (tuned.h) or else suit
+ * the head.
+ */
 struct flash_options {
   bool causal;
   float scale;   /* of the scores, greater than 0 */

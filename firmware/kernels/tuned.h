@@ -19,7 +19,15 @@ enum {
 };
 
 /* Kernels that can be tuned; tools/tune/kernels.py knows them by the same names. */
-enum tuned_kernel { TUNED_MATMUL, TUNED_GMM, TUNED_SOFTMAX, TUNED_LAYER_NORM, TUNED_RMS_NORM };
+enum tuned_kernel {
+  TUNED_MATMUL,
+  TUNED_GMM,
+  TUNED_SOFTMAX,
+  TUNED_LAYER_NORM,
+  TUNED_RMS_NORM,
+  TUNED_FLASH,
+  TUNED_FLASH_CAUSAL
+};
 
 /*
  * The values for a kernel, the dtype of its first operand and a shape (PL_SHAPE(), rank at most TUNED_SHAPE),

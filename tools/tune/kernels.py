@@ -70,10 +70,19 @@ def rows(name, enum, dtype):
                   "512x1024", lambda r, c: [(8, 3), (16, 3)], blocks=1)
 
 
+def flash(name, enum):
+    return Kernel(name, "flash", enum, "PL_BF16", ("H", "MQ", "MK", "D"), ("q", "kv", "buffers"),
+                  lambda h, mq, mk, d: (blocks(mq, step=8, least=16), blocks(mk), (2, 3, 4)),
+                  lambda extents, c: extents[0] * -(-extents[1] // c[0]) * -(-extents[2] // c[1]) <= 1024,
+                  "1x1024x1024x128", lambda h, mq, mk, d: [(64 if d > 64 else 128, 128, 3)], blocks=2)
+
+
 KERNELS = {k.name: k for k in (
     matmul("matmul_bf16", "PL_BF16"),
     matmul("matmul_int8", "PL_INT8"),
     gmm("gmm_bf16", "PL_BF16"),
+    flash("flash_bf16", "TUNED_FLASH"),
+    flash("flash_causal_bf16", "TUNED_FLASH_CAUSAL"),
     rows("softmax_f32", "TUNED_SOFTMAX", "PL_F32"),
     rows("softmax_bf16", "TUNED_SOFTMAX", "PL_BF16"),
     rows("layer_norm_f32", "TUNED_LAYER_NORM", "PL_F32"),

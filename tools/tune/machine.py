@@ -17,7 +17,8 @@ DEFAULT, TABLE = "default", "table"  # choices that the kernel makes itself
 
 @dataclasses.dataclass
 class Result:
-    """Of one choice. refused: why it cannot run; cycles, instructions: None if it was only predicted."""
+    """Of one choice. refused: why it cannot run; cycles, instructions: None if it was only predicted;
+    was_..: cycles that a unit was busy, or that the port needed at least."""
     refused: str | None = None
     predicted: int = 0
     bound: str = ""
@@ -31,6 +32,15 @@ class Result:
     scalar: int = 0
     cycles: int | None = None
     instructions: int | None = None
+    was_mxu: int = 0
+    was_vpu: int = 0
+    was_dma_in: int = 0
+    was_dma_out: int = 0
+
+    def busiest(self):
+        """What took longest in the measured call, and by how much it was longer than the next."""
+        order = sorted(((getattr(self, f"was_{unit}"), unit) for unit in ("mxu", "vpu", "dma_in", "dma_out")), reverse=True)
+        return order[0][1], order[0][0] / max(order[1][0], 1)
 
 
 def encode(choices, path):

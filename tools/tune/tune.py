@@ -31,6 +31,7 @@ PER_BLOCKS = 2
 NEIGHBOURS = 3      # choices whose neighbours are measured in each round
 ROUNDS = 4
 CONFIRMED = 3       # choices measured on the RTL beside the default
+CLEAR = 1.1         # by which a unit is busier than the others if it clearly is the bottleneck
 DRIFT = 0.03        # by which the cycles of an entry may exceed the table's
 
 
@@ -239,6 +240,9 @@ def test_entry(e):
         return f"{chosen.cycles} cycles, the table says {e['func']}; run make tune-refresh and commit"
     if abs(chosen.predicted - chosen.cycles) > 0.1 * chosen.cycles:
         return f"{chosen.cycles} cycles, predicted {chosen.predicted}: more than 10 % off"
+    unit, margin = chosen.busiest()
+    if margin > CLEAR and chosen.bound not in (unit, "scalar"):
+        return f"predicted to be bound by {chosen.bound}; {unit} was the busiest, {margin:.2f} times the next"
     return None
 
 

@@ -9,10 +9,11 @@
  * tuned_find(), or 1 for the kernel's default, or 2 for what the committed table says. For each of them a
  * line
  *
- *   TUNE row predicted P bound B vmem V acc A steps S dma_in .. mxu .. vpu .. scalar .. [cycles C
- * instructions I] TUNE row refused STATUS: MESSAGE
+ *   TUNE row predicted P bound B vmem V acc A steps S dma_in I .. scalar S [cycles C instructions N was_mxu M
+ * ..]
  *
- * P to `scalar`: as pl_predict_calls() says; C, I: of the second call, from entry to return, kernel and all.
+ * or "TUNE row refused STATUS: MESSAGE". All up to `scalar` is what pl_predict_calls() says; the rest of the
+ * second call, kernel and all: was_.. are cycles that the units were busy, and bytes over the port's width.
  * --predict leaves out the measuring. The result of each call is compared with that of the first one, so that
  * nothing wrong is ever called fast: elements may differ by a 64th of them, or of 1.
  */
@@ -122,7 +123,14 @@ static bool try_choice(const struct tune_kernel *kernel, int32_t row, bool measu
   if (measure) {
     pl_stats stats;
     pl_get_stats(&stats);
-    printf(" cycles %u instructions %u", (unsigned)cycles, (unsigned)stats.instructions);
+    uint64_t in = 0;
+    for (unsigned q = TPU_QUEUE_DMA0; q <= TPU_QUEUE_DMA2; q++)
+      in += stats.queue[q].bytes;
+    const uint32_t port = boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
+    printf(" cycles %u instructions %u was_mxu %u was_vpu %u was_dma_in %u was_dma_out %u", (unsigned)cycles,
+           (unsigned)stats.instructions, (unsigned)stats.queue[TPU_QUEUE_MXU].busy,
+           (unsigned)stats.queue[TPU_QUEUE_VPU].busy, (unsigned)(in / port),
+           (unsigned)(stats.queue[TPU_QUEUE_DMA3].bytes / port));
   }
   printf("\n");
   return !measure || right();

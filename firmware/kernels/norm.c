@@ -15,7 +15,7 @@ static pl_v inverse_root(pl_v squares) {
 
 /* ---- layer norm ---- */
 
-#define RING(stage) PL_REF(4 + (stage))
+#define DISTANCES PL_REF(4)
 
 PL_VECTOR_FN(layer_norm_rows, 5, 2) {
   pl_v sum = pl_vzero(), squares = pl_vzero();
@@ -25,11 +25,11 @@ PL_VECTOR_FN(layer_norm_rows, 5, 2) {
   PL_FOR_LANES(&squares) {
     const pl_v distance = pl_vsub(pl_vload(ROWS_X), mean);
     squares = pl_vfma(distance, distance, squares);
-    pl_vstore(RING(0), distance);
+    pl_vstore(DISTANCES, distance);
   }
   const pl_v inverse = inverse_root(squares);
   PL_FOR_LANES()
-  pl_vstore(ROWS_O, pl_vfma(pl_vmul(pl_vload(RING(0)), inverse), pl_vload(SCALE), pl_vload(SHIFT)));
+  pl_vstore(ROWS_O, pl_vfma(pl_vmul(pl_vload(DISTANCES), inverse), pl_vload(SCALE), pl_vload(SHIFT)));
 }
 
 /* ---- RMS norm ---- */
@@ -68,7 +68,8 @@ pl_status kernel_layer_norm(pl_array x, pl_array scale, pl_array shift, pl_array
       .tuned = TUNED_LAYER_NORM,
       .stages = 1,
       .accumulators = 1,
-      .step = {NULL, layer_norm_rows},
+      .step = layer_norm_rows,
+      .last = layer_norm_rows,
       .least_rows = 16,
       .operations = 5,
       .parameters = 2,
@@ -83,7 +84,8 @@ pl_status kernel_rms_norm(pl_array x, pl_array scale, pl_array o, float epsilon)
       .name = "rms_norm",
       .tuned = TUNED_RMS_NORM,
       .stages = 1,
-      .step = {NULL, rms_norm_rows},
+      .step = rms_norm_rows,
+      .last = rms_norm_rows,
       .least_rows = 16,
       .operations = 3,
       .parameters = 1,

@@ -9,6 +9,8 @@ enum {
   TILE_ROWS = 8,         /* what the vector unit works on at a time */
   BLOCK_ELEMENTS = 8192, /* of a block where rows are short */
   BUFFERS = 3,           /* of x and o, if they fit */
+  STEP_CYCLES = 60,      /* of the vector unit for a block beside the ALU's operations, for predictions */
+  MAX_SCRATCH = ROWS_MAX_PARAMETERS + 2 * ROWS_MAX_STAGES - 1,
 };
 
 /* The running call. */
@@ -32,31 +34,23 @@ PL_VECTOR_FN(rows_copy, 2, 0) {
   pl_vstore(PL_REF(1), pl_vload(PL_REF(0)));
 }
 
-/* Scratch: accumulators, columns, parameters. */
+/*
+ * Scratch: parameters, accumulators, columns. In the first steps the later stages work on what is in their
+ * accumulators by chance, and in the last ones the first stage on the last block again; nobody looks at that.
+ */
 static void body(void) {
   const struct rows_kernel *const k = shared.kernel;
-  const int32_t step = pl_program_id(0), columns = k->accumulators, parameters = columns + k->stages - 1;
+  const int32_t step = pl_program_id(0), scratches = k->parameters + k->accumulators + k->stages - 1;
   pl_ref refs[PL_MAX_VECTOR_REFS];
-  uint32_t n = 0, which = 0;
 
-  refs[n++] = pl_input(0);
-  refs[n++] = pl_output(0);
-  for (int32_t i = 0; i < k->parameters; i++) {
-    refs[n] = pl_scratch(parameters + i);
-    if (step == 0)
-      pl_vrun(rows_copy, PL_REFS(pl_input(1 + i), refs[n]), PL_NO_SCALARS);
-    n++;
-  }
-  for (int32_t i = 0, slot = step % k->stages; i < k->accumulators; i++) {
-    refs[n++] = pl_scratch(slot);
-    slot = (slot == 0 ? k->accumulators : slot) - 1;
-  }
-  for (int32_t i = 0; i < k->stages - 1; i++)
-    refs[n++] = pl_scratch(columns + i);
-  for (int32_t i = 0; i < k->stages; i++)
-    if (step >= i && step - i < shared.blocks)
-      which |= 1u << i;
-  pl_vrun(k->step[which], (pl_refs){refs, n}, shared.scalars);
+  refs[0] = pl_input(0);
+  refs[1] = pl_output(0);
+  for (int32_t i = 0; i < scratches; i++)
+    refs[2 + i] = pl_scratch(i);
+  for (int32_t i = 0; step == 0 && i < k->parameters; i++)
+    pl_vrun(rows_copy, PL_REFS(pl_input(1 + i), refs[2 + i]), PL_NO_SCALARS);
+  pl_vrun(step < shared.blocks + k->stages - 2 ? k->step : k->last, (pl_refs){refs, 2u + (uint32_t)scratches},
+          shared.scalars);
 }
 
 /* ---- the call ---- */
@@ -109,98 +103,112 @@ static void fold(const pl_array *a, pl_array *folded) {
                        .space = a->space};
 }
 
-/* What a block of that many rows needs, against what there is. */
-struct needs {
-  uint32_t tiles;     /* of columns */
-  uint32_t row_bytes; /* of x and o in VMEM */
-  uint32_t fixed;     /* of parameters in VMEM */
+/* What a call looks like, by which the plan of the last one is known again. */
+struct form {
+  const struct rows_kernel *kernel;
+  int32_t rows, columns;
+  uint32_t dtypes; /* a byte each: o, x, the parameters */
+  uint32_t tuned;  /* tuned_changes */
 };
 
-static bool fits(const struct rows_kernel *k, const struct needs *needs, uint32_t rows, uint32_t buffers) {
-  const uint32_t *p = boot_params.value;
-  return (k->accumulators * rows + k->parameters) * needs->tiles <= p[TPU_PARAM_ACC_ROWS] &&
-         buffers * rows * needs->row_bytes + needs->fixed <= p[TPU_PARAM_VMEM_BYTES];
+/* The kernel and its specs: some hundred words, of which few change from call to call. */
+static pl_block_spec x_spec = {.rank = 2, .map = x_map}, o_spec = {.rank = 2, .map = o_map};
+static pl_scratch_spec accumulator = {.space = PL_ACC, .dtype = PL_F32, .shape.rank = 2},
+                       column = {.space = PL_VMEM, .dtype = PL_F32, .shape.rank = 2},
+                       parameter_scratch = {.space = PL_ACC, .dtype = PL_F32, .shape.rank = 2};
+static pl_kernel kernel = {.body = body, .grid.rank = 1, .in = {&x_spec}, .out = {&o_spec}};
+
+static uint32_t bytes_of(const struct form *form, unsigned i) {
+  return pl_dtype_bytes((pl_dtype)(form->dtypes >> 8 * i & 0xff));
 }
 
-static void measure(const struct rows_kernel *k, const pl_array *x, const pl_array *const *parameter,
-                    const pl_array *o, int32_t columns, struct needs *needs) {
-  const uint32_t lanes = boot_params.value[TPU_PARAM_LANES];
+/* Whether `rows` rows of so many tiles fit, with that many buffers of x and o. */
+static bool fits(const struct form *form, uint32_t tiles, uint32_t rows, uint32_t buffers) {
+  const struct rows_kernel *const k = form->kernel;
+  const uint32_t *const p = boot_params.value, lanes = p[TPU_PARAM_LANES];
+  uint32_t bytes = buffers * rows * (bytes_of(form, 0) + bytes_of(form, 1));
 
-  needs->tiles = ((uint32_t)columns + lanes - 1) / lanes;
-  needs->row_bytes =
-      needs->tiles * lanes * (pl_dtype_bytes((pl_dtype)x->dtype) + pl_dtype_bytes((pl_dtype)o->dtype));
-  /* Columns between stages have one tile. */
-  needs->fixed = (k->stages - 1u) * k->least_rows * lanes * 4;
   for (unsigned i = 0; i < k->parameters; i++)
-    needs->fixed += needs->tiles * lanes * pl_dtype_bytes((pl_dtype)parameter[i]->dtype);
+    bytes += bytes_of(form, 2 + i);
+  return (k->accumulators * rows + k->parameters) * tiles <= p[TPU_PARAM_ACC_ROWS] &&
+         (bytes * tiles + (k->stages - 1u) * rows * 4) * lanes <= p[TPU_PARAM_VMEM_BYTES];
 }
 
-static pl_status too_wide(const struct rows_kernel *k, const pl_array *x, const pl_array *const *parameter,
-                          const pl_array *o, int32_t columns) {
-  const int32_t lanes = (int32_t)boot_params.value[TPU_PARAM_LANES];
-  struct needs needs;
-  int32_t most = columns;
+static pl_status plan(const struct form *form) {
+  const struct rows_kernel *const k = form->kernel;
+  const uint32_t lanes = boot_params.value[TPU_PARAM_LANES];
+  uint32_t tiles = ((uint32_t)form->columns + lanes - 1) / lanes;
+  int32_t block = BLOCK_ELEMENTS / form->columns / TILE_ROWS * TILE_ROWS;
+  uint8_t buffers = BUFFERS;
+  unsigned n = 0;
+  const uint16_t *const tuned =
+      tuned_find((enum tuned_kernel)k->tuned, form->dtypes >> 8 & 0xff, PL_SHAPE(form->rows, form->columns));
 
-  do {
-    most = (most - 1) / lanes * lanes;
-    measure(k, x, parameter, o, most, &needs);
-  } while (most > 0 && !fits(k, &needs, TILE_ROWS, 1));
-  return pl_error(PL_ERROR_LIMIT, "%s: rows of %d columns; %d rows of at most %d columns fit on the chip",
-                  k->name, (int)columns, TILE_ROWS, (int)most);
+  if (block < k->least_rows)
+    block = k->least_rows;
+  if (block > form->rows)
+    block = pl_cdiv(form->rows, TILE_ROWS) * TILE_ROWS;
+  if (tuned != NULL) {
+    block = tuned[0];
+    buffers = (uint8_t)tuned[1];
+  } else if (!fits(form, tiles, (uint32_t)block, buffers)) {
+    block = TILE_ROWS;
+  }
+  while (tuned == NULL && buffers > 0 && !fits(form, tiles, (uint32_t)block, buffers))
+    buffers--;
+  if (buffers == 0) {
+    while (tiles > 0 && !fits(form, tiles, TILE_ROWS, 1))
+      tiles--;
+    return pl_error(PL_ERROR_LIMIT, "%s: rows of %d columns; %d rows of at most %u columns fit on the chip",
+                    k->name, (int)form->columns, TILE_ROWS, (unsigned)(tiles * lanes));
+  }
+  shared.kernel = k;
+  shared.blocks = pl_cdiv(form->rows, block);
+  kernel.name = k->name;
+  kernel.grid.extent[0] = shared.blocks + k->stages - 1;
+  kernel.cost = (pl_cost_estimate){
+      .vector_elements = (uint64_t)kernel.grid.extent[0] *
+                         ((uint32_t)(k->operations * block * form->columns) + STEP_CYCLES * lanes),
+      .vector_steps = true};
+  x_spec.buffer_count = o_spec.buffer_count = buffers;
+  x_spec.shape[0] = o_spec.shape[0] = accumulator.shape.extent[0] = column.shape.extent[0] = block;
+  x_spec.shape[1] = o_spec.shape[1] = accumulator.shape.extent[1] = parameter_scratch.shape.extent[1] =
+      form->columns;
+  parameter_scratch.shape.extent[0] = column.shape.extent[1] = 1;
+  for (unsigned i = 0; i < k->parameters; i++)
+    kernel.scratch[n++] = &parameter_scratch;
+  for (unsigned i = 0; i < k->accumulators; i++)
+    kernel.scratch[n++] = &accumulator;
+  for (unsigned i = 1; i < k->stages; i++)
+    kernel.scratch[n++] = &column;
+  while (n < MAX_SCRATCH)
+    kernel.scratch[n++] = NULL;
+  return PL_OK;
 }
 
 pl_status rows_call(const struct rows_kernel *k, const pl_array *x, const pl_array *const *parameter,
                     const pl_scalar *scalar, const pl_array *o) {
-  const pl_status status = check(k, x, parameter, o);
+  static struct form last;
   pl_array args[1 + ROWS_MAX_PARAMETERS], result;
-  struct needs needs;
+  pl_status status = check(k, x, parameter, o);
 
   if (status != PL_OK)
     return status;
   fold(x, &args[0]);
   fold(o, &result);
-  for (unsigned i = 0; i < k->parameters; i++)
+  struct form form = {k, result.shape[0], result.shape[1], o->dtype | (uint32_t)x->dtype << 8, tuned_changes};
+  for (unsigned i = 0; i < k->parameters; i++) {
     args[1 + i] = *parameter[i];
-  shared.scalars = (pl_scalars){scalar, k->scalars};
-  const int32_t rows = result.shape[0], columns = result.shape[1];
-  int32_t block = BLOCK_ELEMENTS / columns / TILE_ROWS * TILE_ROWS;
-  uint8_t buffers = BUFFERS;
-  const uint16_t *tuned = tuned_find((enum tuned_kernel)k->tuned, x->dtype, PL_SHAPE(rows, columns));
-  if (block < k->least_rows)
-    block = k->least_rows;
-  if (block > rows)
-    block = pl_cdiv(rows, TILE_ROWS) * TILE_ROWS;
-  if (tuned != NULL) {
-    block = tuned[0];
-    buffers = (uint8_t)tuned[1];
+    form.dtypes |= (uint32_t)parameter[i]->dtype << (16 + 8 * i);
   }
-  measure(k, x, parameter, o, columns, &needs);
-  if (tuned == NULL && !fits(k, &needs, (uint32_t)block, buffers))
-    block = TILE_ROWS;
-  while (tuned == NULL && buffers > 0 && !fits(k, &needs, (uint32_t)block, buffers))
-    buffers--;
-  if (buffers == 0)
-    return too_wide(k, x, parameter, o, columns);
-
-  pl_kernel kernel = {
-      .name = k->name,
-      .body = body,
-      .grid = PL_GRID(pl_cdiv(rows, block) + k->stages - 1),
-      .in = {PL_BUFFERED(buffers, x_map, block, columns)},
-      .out = {PL_BUFFERED(buffers, o_map, block, columns)},
-      .cost = {.vector_elements = (uint64_t)k->operations * (uint32_t)rows * (uint32_t)columns},
-  };
-  const pl_scratch_spec *const accumulator = PL_ACC(PL_F32, block, columns),
-                               *const column = PL_VMEM(PL_F32, block, 1),
-                               *const one = PL_ACC(PL_F32, 1, columns);
-  unsigned n = 0;
-  for (unsigned i = 0; i < k->accumulators; i++)
-    kernel.scratch[n++] = accumulator;
-  for (unsigned i = 1; i < k->stages; i++)
-    kernel.scratch[n++] = column;
-  for (unsigned i = 0; i < k->parameters; i++)
-    kernel.scratch[n++] = one;
-  shared.kernel = k;
-  shared.blocks = pl_cdiv(rows, block);
+  if (form.kernel != last.kernel || form.rows != last.rows || form.columns != last.columns ||
+      form.dtypes != last.dtypes || form.tuned != last.tuned) {
+    last.kernel = NULL;
+    status = plan(&form);
+    if (status != PL_OK)
+      return status;
+    last = form;
+  }
+  shared.scalars = (pl_scalars){scalar, k->scalars};
   return pl_call(&kernel, (pl_arrays){args, 1u + k->parameters}, PL_RESULTS(result));
 }

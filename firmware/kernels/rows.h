@@ -21,9 +21,9 @@ enum {
 };
 
 /*
- * Refs of the vector functions: x, the result, the parameters, the blocks in ACC, of which the first is the
- * step's own and each of the others that of a step earlier, and then for each stage but the last a column,
- * for what it says to the next one.
+ * Refs of the vector functions: x, the result, the parameters, the blocks in ACC, and then for each stage but
+ * the last a column, in which it tells the next one about its rows. They are the same in every step: where
+ * one stage leaves what another picks up, the loop loads before it stores.
  */
 #define ROWS_X            PL_REF(0)
 #define ROWS_O            PL_REF(1)
@@ -33,13 +33,12 @@ struct rows_kernel {
   const char *name;
   uint8_t tuned; /* enum tuned_kernel */
   uint8_t stages;
-  uint8_t accumulators; /* blocks in ACC: 0 or 1, or with several stages one for each */
+  uint8_t accumulators; /* blocks in ACC */
   uint8_t parameters, scalars;
   uint8_t least_rows; /* of a block where rows are long, if it fits; a multiple of 8 */
   uint8_t operations; /* of the vector ALU for an element, for predictions */
   const char *parameter_name[ROWS_MAX_PARAMETERS]; /* for messages */
-  /* By the stages that have a block, bit i stage i: those with neighbouring bits are needed. */
-  pl_vector_fn *step[1 << ROWS_MAX_STAGES];
+  pl_vector_fn *step, *last; /* all stages; what the last step needs of them, which is the last stage */
 };
 
 /*

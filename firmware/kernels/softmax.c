@@ -6,58 +6,63 @@
 
 #define LOG2_E 1.44269504088896341f
 
-enum { GREATEST = 1, POWERS = 2, QUOTIENTS = 4 };
-/* Blocks of the ring by stage; columns between the stages. */
-#define RING(stage) PL_REF(2 + (stage))
-#define SHIFT       PL_REF(5) /* -max log2(e) */
-#define SCALE       PL_REF(6) /* 1 / sum */
+enum { GREATEST = 1, POWERS = 2, QUOTIENTS = 4 }; /* stages */
+#define VALUES PL_REF(2)                          /* x as f32, from the first stage to the second */
+#define POWER  PL_REF(3)                          /* from the second to the third */
+#define SHIFT  PL_REF(4)                          /* -max log2(e) */
+#define SUM    PL_REF(5)
 
-/* The order of instructions is the one of the source: between the power and its sum is other work. */
+/*
+ * In the order of the source: what a stage leaves is read before the stage ahead of it overwrites it with its
+ * next block, and a power has the time of another operation before it is added.
+ */
 static void stages(unsigned which) {
-  pl_v most = pl_vbits_float(pl_vconst_int(0xff800000u)), sum = pl_vzero();
-  const pl_v shift = which & POWERS ? pl_vload(SHIFT) : sum,
-             scale = which & QUOTIENTS ? pl_vload(SCALE) : sum;
+  pl_v most = pl_vbits_float(pl_vconst_int(0xff800000u)), sum = pl_vzero(), shift = sum, scale = sum;
 
+  if (which & POWERS)
+    shift = pl_vload(SHIFT);
+  if (which & QUOTIENTS)
+    scale = pl_vrecip(pl_vload(SUM));
   PL_FOR_LANES(&most, &sum) {
-    pl_v power = sum;
+    pl_v power = sum, before = sum;
     if (which & POWERS)
-      power = pl_vexp2(pl_vfma(pl_vload(RING(1)), pl_vconst(LOG2_E), shift));
+      power = pl_vexp2(pl_vfma(pl_vload(VALUES), pl_vconst(LOG2_E), shift));
     if (which & GREATEST) {
       const pl_v x = pl_vload(ROWS_X);
       most = pl_vmax(most, x);
-      pl_vstore(RING(0), x);
+      pl_vstore(VALUES, x);
     }
     if (which & QUOTIENTS)
-      pl_vstore(ROWS_O, pl_vmul(pl_vload(RING(2)), scale));
+      before = pl_vload(POWER);
     if (which & POWERS) {
       sum = pl_vadd(sum, power);
-      pl_vstore(RING(1), power);
+      pl_vstore(POWER, power);
     }
+    if (which & QUOTIENTS)
+      pl_vstore(ROWS_O, pl_vmul(before, scale));
   }
   if (which & GREATEST)
     pl_vstore(SHIFT, pl_vmul(pl_vmax_lanes(most), pl_vconst(-LOG2_E)));
   if (which & POWERS)
-    pl_vstore(SCALE, pl_vrecip(pl_vsum_lanes(sum)));
+    pl_vstore(SUM, pl_vsum_lanes(sum));
 }
 
-#define STEP(name_, which_)                                                                                  \
-  PL_VECTOR_FN(name_, 7, 0) {                                                                                \
-    stages(which_);                                                                                          \
-  }
-STEP(softmax_1, 1)
-STEP(softmax_2, 2)
-STEP(softmax_12, 3)
-STEP(softmax_3, 4)
-STEP(softmax_23, 6)
-STEP(softmax_123, 7)
+PL_VECTOR_FN(softmax_step, 6, 0) {
+  stages(GREATEST | POWERS | QUOTIENTS);
+}
+
+PL_VECTOR_FN(softmax_last, 6, 0) {
+  stages(QUOTIENTS);
+}
 
 pl_status kernel_softmax(pl_array x, pl_array o) {
   static const struct rows_kernel kernel = {
       .name = "softmax",
       .tuned = TUNED_SOFTMAX,
       .stages = 3,
-      .accumulators = 3,
-      .step = {NULL, softmax_1, softmax_2, softmax_12, softmax_3, NULL, softmax_23, softmax_123},
+      .accumulators = 2,
+      .step = softmax_step,
+      .last = softmax_last,
       .least_rows = 8,
       .operations = 4,
   };

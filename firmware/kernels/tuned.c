@@ -15,9 +15,11 @@ struct choice {
 
 static enum tuned_source from;
 static const uint16_t *given;
+uint32_t tuned_changes;
 
 void tuned_use(enum tuned_source source, const uint16_t *values) {
   from = source;
+  tuned_changes++;
   given = values;
 }
 

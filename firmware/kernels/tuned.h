@@ -39,5 +39,7 @@ const uint16_t *tuned_find(enum tuned_kernel kernel, unsigned dtype, pl_shape sh
 enum tuned_source { TUNED_FROM_TABLE = 0, TUNED_NOTHING, TUNED_GIVEN };
 /* values: for TUNED_GIVEN, TUNED_VALUES of them; they must stay. */
 void tuned_use(enum tuned_source source, const uint16_t *values);
+/* How often it has been called: for kernels that keep what they have found. */
+extern uint32_t tuned_changes;
 
 #endif

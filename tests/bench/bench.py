@@ -41,7 +41,10 @@ BARS = {
     "flash_1024_d64.mfu": (">=", 88.0),
     "flash_1024_d128_causal.mfu": (">=", 85.0),
     "flash_1024_d64_causal.mfu": (">=", 85.0),
-    "matmul_bias_gelu_512.relative": (">=", 95.0),
+    "softmax_512x1024_f32.bound": (">=", 90.0),
+    "softmax_512x1024_bf16.bound": (">=", 90.0),
+    "layernorm_512x1024_f32.bound": (">=", 90.0),
+    "layernorm_512x1024_bf16.bound": (">=", 90.0),
     "dma_64k_rows256.bandwidth": (">=", 97.0),
     "dma_64b.overhead": ("<=", 40),
     "dma_chain.bubble": ("<=", 0),
@@ -121,6 +124,7 @@ def collect(device, models, exact):
         app = ["tools/run/peplos-run", "--platform", model, "--no-trace"]
         add(run(app + ["bench"], f"firmware on {model}"), model)
         add(run(app + ["bench_kernels"], f"kernels with vector functions on {model}"), model)
+        add(run(app + ["bench_rows"], f"softmax and norms on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
         if model == "func":  # instructions, which are the same on both
             add(run(app + ["build/firmware/test/feature_cost.elf"], "what features cost"), model)

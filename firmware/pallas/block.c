@@ -121,8 +121,8 @@ static bool was_visited(struct pl_operand *op) {
     op->visited[block / 32] |= bit;
     return visited;
   }
-  if (block < op->highest)
-    return true;
+  if (block < op->highest) /* of a shuffled grid nothing is known then */
+    return !(pl_debug_flags & PL_DEBUG_SHUFFLE);
   op->highest = block + 1;
   return false;
 }

@@ -7,7 +7,7 @@
 enum { LINE_BYTES = 256 };
 
 #ifdef DEBUG
-unsigned pl_debug_flags = PL_DEBUG_CHECKS | PL_DEBUG_POISON | PL_DEBUG_PRINT;
+unsigned pl_debug_flags = PL_DEBUG_CHECKS | PL_DEBUG_POISON | PL_DEBUG_PRINT | PL_DEBUG_SHUFFLE;
 #else
 unsigned pl_debug_flags = PL_DEBUG_PRINT;
 #endif
@@ -15,8 +15,10 @@ unsigned pl_debug_flags = PL_DEBUG_PRINT;
 static void (*output)(const char *text);
 
 void pl_debug_set(unsigned flags) {
-  if (pl_outside("pl_debug_set"))
-    pl_debug_flags = flags;
+  if (!pl_outside("pl_debug_set"))
+    return;
+  pl_context.aged = pl_context.aged || (flags ^ pl_debug_flags) & PL_DEBUG_SHUFFLE; /* see pl_debug_seed() */
+  pl_debug_flags = flags;
 }
 
 unsigned pl_debug_get(void) {

@@ -601,13 +601,16 @@ pl_copy_handle pl_make_async_remote_copy(pl_ref src, pl_ref dst, pl_ref send_sem
 /* ---- debugging ---- */
 
 enum pl_debug_flags {
-  PL_DEBUG_CHECKS = 1, /* pl_debug_check() looks */
-  PL_DEBUG_POISON = 2, /* scratch, scoped memory and output slots begin as NaN or the least int */
-  PL_DEBUG_PRINT = 4,  /* pl_debug_print() prints */
+  PL_DEBUG_CHECKS = 1,  /* pl_debug_check() looks */
+  PL_DEBUG_POISON = 2,  /* scratch, scoped memory and output slots begin as NaN or the least int */
+  PL_DEBUG_PRINT = 4,   /* pl_debug_print() prints */
+  PL_DEBUG_SHUFFLE = 8, /* steps of PL_PARALLEL dimensions come in another order, which the seed says */
 };
 /* Off but for PRINT, or, if the runtime was built with DEBUG=1, all on. Between calls. */
 void pl_debug_set(unsigned flags);
 unsigned pl_debug_get(void);
+/* Another order for PL_DEBUG_SHUFFLE. Between calls. */
+void pl_debug_seed(uint32_t seed);
 /* Where what is printed goes; NULL: stdout. */
 void pl_debug_output(void (*write)(const char *text));
 /* printf with kernel, step and grid position in front and a newline behind. */

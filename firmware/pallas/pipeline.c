@@ -190,17 +190,23 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
   int32_t *const id = &c->head.grid.id[last];
   pl_grid *const at = &plan->cursor->grid;
   int32_t *const at_id = &at->id[last];
+  const bool shuffled = !plain && (pl_debug_flags & PL_DEBUG_SHUFFLE) != 0;
   uint32_t step = 0, generation = c->generation;
 
-  --*id;
+  if (!shuffled)
+    --*id;
   if (plain)
     --*at_id;
   for (;;) {
     c->step = step;
     c->in_body = false;
     generation++;
-    if (++*id == id[PL_MAX_GRID])
+    if (!plain && PL_UNLIKELY(shuffled)) {
+      if (step != 0)
+        advance(&c->head.grid);
+    } else if (++*id == id[PL_MAX_GRID]) {
       pl_carry(id);
+    }
     if (plain && PL_LIKELY(step < evaluated)) {
       if (++*at_id == at_id[PL_MAX_GRID])
         pl_carry(at_id);
@@ -252,7 +258,7 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
     c->kernel->prologue();
   if (c->status != PL_OK)
     return;
-  const bool plain = plan->plain && !poison;
+  const bool plain = plan->plain && !(pl_debug_flags & (PL_DEBUG_POISON | PL_DEBUG_SHUFFLE));
   if (plain && plan->cursors != 0 && plan->cursor->left != 0)
     plan->cursor->left = 0; /* the plain loop knows by its step whether there is more to look at */
   if (plain)

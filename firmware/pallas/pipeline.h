@@ -151,7 +151,16 @@ static inline void pl_carry(int32_t *id) {
   while (++*id == id[PL_MAX_GRID]);
 }
 
+/* ---- shuffle.c ---- */
+/* With PL_DEBUG_SHUFFLE: the first position of the running kernel's grid, and the one behind another. */
+PL_COLD void pl_shuffle_first(pl_grid *grid);
+PL_COLD void pl_shuffle_next(pl_grid *grid);
+
 static inline void advance(pl_grid *grid) {
+  if (PL_UNLIKELY(pl_debug_flags & PL_DEBUG_SHUFFLE)) {
+    pl_shuffle_next(grid);
+    return;
+  }
   int32_t *id = &grid->id[grid->rank - 1];
   if (++*id == id[PL_MAX_GRID])
     pl_carry(id);

@@ -81,6 +81,8 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
   const uint32_t generation = ++c->generation;
 
   plan->grid.user = c->kernel->user;
+  if (PL_UNLIKELY(pl_debug_flags & PL_DEBUG_SHUFFLE))
+    pl_shuffle_first(&plan->grid);
   c->head.grid = plan->grid;
   for (uint32_t i = 0; i < plan->cursors; i++) {
     plan->cursor[i].grid = plan->grid;

@@ -187,7 +187,7 @@ static void matmul_kernel(void) {
   const pl_kernel pipeline = {.name = "matmul",
                               .body = matmul_body,
                               .grid = PL_GRID(2, 3, 4),
-                              .dimension_semantics = {PL_PARALLEL, PL_ARBITRARY, PL_PARALLEL},
+                              .dimension_semantics = {PL_ARBITRARY, PL_PARALLEL, PL_ARBITRARY},
                               .in = {PL_BUFFERED(3, x_map, 16, 32), PL_BUFFERED(3, y_map, 32, 16)},
                               .out = {PL_BLOCK(o_map, 16, 16)},
                               .scratch = {PL_ACC(acc, 16, 16)}};

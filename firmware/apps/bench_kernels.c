@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench_kernels: the figures of docs/timings.md of kernels with vector functions, which beside the rest of
- * bench would not fit into RAM. Prints what bench prints.
+ * bench would not fit into the chip's RAM. Prints what bench prints.
  */
 #include "bench.h"
 #include "boot.h"

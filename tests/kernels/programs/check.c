@@ -4,6 +4,7 @@
 #include "boot.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ARRAYS = 12 };
@@ -14,19 +15,11 @@ static pl_array arrays[ARRAYS];
 static unsigned held;
 static bool failed, ever;
 
-/* atoi() would bring 1.3 KiB of C library with it. */
-static int32_t number(const char *text) {
-  int32_t n = 0;
-  while (*text >= '0' && *text <= '9')
-    n = n * 10 + (*text++ - '0');
-  return n;
-}
-
 void check_begin(int argc, char **argv) {
   if (argc > 1)
-    check_shapes = number(argv[1]);
+    check_shapes = atoi(argv[1]);
   if (argc > 2)
-    state = (uint32_t)number(argv[2]) | 1;
+    state = (uint32_t)atoi(argv[2]) | 1;
 }
 
 int32_t check_random(int32_t low, int32_t high) {

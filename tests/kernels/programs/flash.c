@@ -47,20 +47,6 @@ static int32_t got(const pl_array *o, int32_t i) {
   return fixed(o->dtype == PL_F32 ? ((const uint32_t *)at)[i] : (uint32_t)((const uint16_t *)at)[i] << 16);
 }
 
-/* mean / sum in units of 2^-OUT_BITS, cut off; bit by bit, because RAM has no room for a division of 64 bits.
- */
-static int32_t ratio(int64_t mean, uint32_t sum) {
-  uint64_t left = (uint64_t)(mean < 0 ? -mean : mean) << OUT_BITS;
-  int32_t value = 0;
-
-  for (int bit = 24; bit >= 0; bit--)
-    if (left >= (uint64_t)sum << bit) {
-      left -= (uint64_t)sum << bit;
-      value |= 1 << bit;
-    }
-  return mean < 0 ? -value : value;
-}
-
 /* Weights of row r of a head, the greatest one 2^WEIGHT_BITS; their sum. */
 static uint32_t weights_of(const int8_t *q, const int8_t *k, int32_t keys, int32_t columns,
                            uint32_t *weight) {
@@ -95,7 +81,7 @@ static bool right_row(const struct operand *q, const struct operand *k, const st
     int64_t mean = 0;
     for (int32_t c = 0; c < keys; c++)
       mean += (int64_t)weight[c] * values[c * columns + i];
-    const int32_t want = ratio(mean, sum), have = got(o, first + i);
+    const int32_t want = (int32_t)(mean * (1 << OUT_BITS) / sum), have = got(o, first + i);
     const int32_t size = want < 0 ? -want : want, off = have < want ? want - have : have - want;
     /* f32: sums of scaled scores and of weights; bf16: half a unit in the last place. */
     if (off <= 16 + (size >> 14) + (o->dtype == PL_BF16 ? size >> 8 : 0))

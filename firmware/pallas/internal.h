@@ -534,6 +534,10 @@ void pl_debug_text(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* ---- scalar.c ---- */
 /* Waits until whoever writes there is done, for reads by the scalar core; false if that is not possible. */
 bool pl_scalars_ready(struct pl_context *c, const struct pl_view *view, const char *who);
+/* Where an element is, in bytes from the view's first one; false with a sticky error if it has no such one.
+ */
+bool pl_element(const struct pl_view *view, const int32_t *index, unsigned n, const char *who,
+                uint32_t *offset);
 /* One element; the indices are right, and the element is ready. */
 int32_t pl_read_element(const struct pl_view *view, const int32_t *index);
 

@@ -7,6 +7,27 @@ static uintptr_t window(const struct pl_view *v) {
   return (uintptr_t)PEPLOS_TPU_BASE + (v->space == PL_SMEM ? TPU_WINDOW_SMEM : TPU_WINDOW_VMEM);
 }
 
+bool pl_element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who,
+                uint32_t *offset) {
+  uint32_t bytes = 0;
+
+  if (n != v->rank) {
+    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %pV of rank %u", who, n, v, (unsigned)v->rank);
+    return false;
+  }
+  if (index == NULL && n != 0 && pl_is_null(index, who))
+    return false;
+  for (unsigned d = 0; d < n; d++) {
+    if ((uint32_t)index[d] >= (uint32_t)v->shape[d]) {
+      pl_fail(PL_ERROR_REF, "%s: index %d in dimension %u is outside %pV %pS", who, (int)index[d], d, v, v);
+      return false;
+    }
+    bytes += (uint32_t)index[d] * (uint32_t)v->stride[d];
+  }
+  *offset = bytes;
+  return true;
+}
+
 /* Address of an element in the scalar core's map; 0 with a sticky error. */
 static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned n, const char *who) {
   uint32_t offset;
@@ -15,21 +36,7 @@ static uintptr_t element(const struct pl_view *v, const int32_t *index, unsigned
     pl_fail(PL_ERROR_REF, "%s: %pV is in %pM; scalars are in SMEM or VMEM, use a copy", who, v, v);
     return 0;
   }
-  if (n != v->rank) {
-    pl_fail(PL_ERROR_ARGUMENT, "%s: %u indices for %pV of rank %u", who, n, v, (unsigned)v->rank);
-    return 0;
-  }
-  if (index == NULL && n != 0 && pl_is_null(index, who))
-    return 0;
-  offset = v->buffer->address + v->offset;
-  for (unsigned d = 0; d < n; d++) {
-    if ((uint32_t)index[d] >= (uint32_t)v->shape[d]) {
-      pl_fail(PL_ERROR_REF, "%s: index %d in dimension %u is outside %pV %pS", who, (int)index[d], d, v, v);
-      return 0;
-    }
-    offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
-  }
-  return window(v) + offset;
+  return pl_element(v, index, n, who, &offset) ? window(v) + v->buffer->address + v->offset + offset : 0;
 }
 
 static int32_t read_at(const struct pl_view *v, uintptr_t address) {

@@ -161,32 +161,82 @@ static bool begin_carried(struct maker *m, unsigned node, unsigned position) {
   return true;
 }
 
-static bool compute(struct maker *m, unsigned node, unsigned position) {
+/* The instruction of a node for one group; of a node that is one for all groups, with the first. */
+static bool compute_group(struct maker *m, unsigned node, unsigned position, unsigned g) {
   struct vfn_recording *r = m->r;
   const struct vfn_node *n = &r->node[node];
   const unsigned groups = groups_of(m, node), into = r->becomes[node];
+  const uint8_t a = n->a, b = n->b != a ? n->b : 0, c = n->c != a && n->c != n->b ? n->c : 0;
   const bool value = vfn_in_register(n);
 
-  for (unsigned g = 0; g < m->p->groups; g++) {
-    const uint8_t a = n->a, b = n->b != a ? n->b : 0, c = n->c != a && n->c != n->b ? n->c : 0;
-    if (g < groups || groups == 1) {
-      release(m, a, g, position);
-      release(m, b, g, position);
-      release(m, c, g, position);
-    }
-    if (g >= groups)
-      continue;
-    if (value && into != 0)
-      r->reg[node][g] = r->reg[into][g];
-    else if (value && !take(m, &r->reg[node][g]))
-      return false;
-    put(m, instruction(m, node, g));
-    if (n->flags & VFN_FLAG_SPREAD)
-      put(m, tpu_vasm_move(TPU_VOP_BC_LANE, r->reg[node][g], TPU_V(r->reg[node][g]), 0));
+  if (g < groups || groups == 1) {
+    release(m, a, g, position);
+    release(m, b, g, position);
+    release(m, c, g, position);
   }
-  if (value && into == 0 && n->last == position) /* nobody reads it */
-    for (unsigned g = 0; g < groups; g++)
-      give_back(m, r->reg[node][g]);
+  if (g >= groups)
+    return true;
+  if (value && into != 0)
+    r->reg[node][g] = r->reg[into][g];
+  else if (value && !take(m, &r->reg[node][g]))
+    return false;
+  put(m, instruction(m, node, g));
+  if (n->flags & VFN_FLAG_SPREAD)
+    put(m, tpu_vasm_move(TPU_VOP_BC_LANE, r->reg[node][g], TPU_V(r->reg[node][g]), 0));
+  return true;
+}
+
+/* Gives back what nobody reads. */
+static void end_unread(struct maker *m, unsigned node, unsigned position) {
+  const struct vfn_node *n = &m->r->node[node];
+  if (vfn_in_register(n) && m->r->becomes[node] == 0 && n->last == position)
+    for (unsigned g = 0; g < groups_of(m, node); g++)
+      give_back(m, m->r->reg[node][g]);
+}
+
+static bool compute(struct maker *m, unsigned node, unsigned position) {
+  for (unsigned g = 0; g < m->p->groups; g++)
+    if (!compute_group(m, node, position, g))
+      return false;
+  end_unread(m, node, position);
+  return true;
+}
+
+/*
+ * Whether the inner loop of a program without loops of its own, from this position on, is loads, at most
+ * one operation and stores: then there is little latency to hide, and what counts is that the pipes of loads
+ * and stores work at the same time. `end`: the position of the loop's end.
+ */
+static bool is_short(const struct maker *m, unsigned from, unsigned *end) {
+  unsigned operations = 0, i = from;
+  bool stored = false;
+
+  if (m->p->mode != VFN_ELEMENTS || m->p->groups == 1)
+    return false;
+  for (; m->r->order[i] < VFN_MARK_LOOP; i++) {
+    const struct vfn_node *n = &m->r->node[m->r->order[i]];
+    if (!vfn_in_groups(m->p, n) || (stored && n->op != TPU_VOP_ST))
+      return false;
+    stored = stored || n->op == TPU_VOP_ST;
+    operations += n->op != TPU_VOP_ST && n->op != TPU_VOP_LD;
+  }
+  *end = i;
+  return operations <= 1;
+}
+
+/* Such a loop, group by group, with each group's loads before what comes behind the loads of the one before.
+ */
+static bool compute_short(struct maker *m, unsigned from, unsigned end) {
+  for (unsigned g = 0; g <= m->p->groups; g++)
+    for (unsigned pass = 0; pass < 2; pass++)
+      for (unsigned i = from; i < end; i++) {
+        const unsigned node = m->r->order[i], group = g - pass;
+        if ((m->r->node[node].op != TPU_VOP_LD) == pass && group < m->p->groups &&
+            !compute_group(m, node, i, group))
+          return false;
+      }
+  for (unsigned i = from; i < end; i++)
+    end_unread(m, m->r->order[i], i);
   return true;
 }
 
@@ -242,8 +292,14 @@ uint32_t vfn_emit(struct pl_context *c, const struct vfn_program *p, bool write,
     } else if (entry >= VFN_MARK_END) {
       end_loop(&m, entry - VFN_MARK_END, i);
     } else if (entry >= VFN_MARK_LOOP) {
+      unsigned end;
       m.loop[entry - VFN_MARK_LOOP] = m.words;
       put(&m, tpu_vasm_loop(entry - VFN_MARK_LOOP, 0));
+      if (entry == VFN_MARK_LOOP + 1 && is_short(&m, i + 1, &end)) {
+        if (!compute_short(&m, i + 1, end))
+          return 0;
+        i = end - 1;
+      }
     } else if (m.r->node[entry].op == VFN_PHI ? !begin_carried(&m, entry, i) : !compute(&m, entry, i)) {
       return 0;
     }

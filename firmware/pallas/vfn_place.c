@@ -261,25 +261,14 @@ void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, cons
 }
 
 pl_scalar pl_scalar_at(pl_ref ref, const int32_t *index, unsigned n) {
-  const pl_scalar none = {.ref = PL_NO_REF};
-  const struct pl_view *v = pl_use(pl_self(), ref);
-  uint32_t offset = 0;
+  const struct pl_view *const v = pl_use(pl_self(), ref);
+  pl_scalar scalar = {.ref = PL_NO_REF};
 
   if (v == NULL)
-    return none;
-  if (v->space != PL_SMEM || pl_dtype_bytes((pl_dtype)v->dtype) != 4 || n != v->rank) {
-    pl_fail(PL_ERROR_REF,
-            "PL_SCALAR_AT: %u indices into a ref of rank %u, %s in %s; f32 or int32 in SMEM is right", n,
-            v->rank, pl_dtype_name((pl_dtype)v->dtype), pl_space_name(v->space));
-    return none;
-  }
-  for (unsigned d = 0; d < n; d++) {
-    if (index[d] < 0 || index[d] >= v->shape[d]) {
-      pl_fail(PL_ERROR_REF, "PL_SCALAR_AT: index %d of dimension %u, which has %d", (int)index[d], d,
-              (int)v->shape[d]);
-      return none;
-    }
-    offset += (uint32_t)index[d] * (uint32_t)v->stride[d];
-  }
-  return (pl_scalar){.value = offset, .ref = ref};
+    return scalar;
+  if (v->space != PL_SMEM || (v->dtype != PL_F32 && v->dtype != PL_INT32))
+    pl_fail(PL_ERROR_REF, "PL_SCALAR_AT: %pV is %pT in %pM; it must be f32 or int32 in SMEM", v, v, v);
+  else if (pl_element(v, index, n, "PL_SCALAR_AT", &scalar.value))
+    scalar.ref = ref;
+  return scalar;
 }

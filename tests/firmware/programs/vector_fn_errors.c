@@ -59,6 +59,21 @@ static pl_vector_fn *wrong;
 static void wrong_body(void) {
   pl_vrun(wrong, PL_REFS(pl_input(0), pl_output(0)), PL_NO_SCALARS);
 }
+PL_VECTOR_FN(plus, 2, 1) {
+  pl_vstore(PL_REF(1), pl_vadd(pl_vload(PL_REF(0)), pl_vscalar(0)));
+}
+static void with_scalar(pl_scalar scalar) {
+  pl_vrun(plus, PL_REFS(pl_input(0), pl_output(0)), PL_SCALARS(scalar));
+}
+static void far_scalar_body(void) {
+  with_scalar(PL_SCALAR_AT(pl_scratch(0), 4));
+}
+static void deep_scalar_body(void) {
+  with_scalar(PL_SCALAR_AT(pl_scratch(0), 0, 0));
+}
+static void space_scalar_body(void) {
+  with_scalar(PL_SCALAR_AT(pl_input(0), 0, 0));
+}
 static void counts_body(void) {
   pl_vrun(mix, PL_REFS(pl_input(0)), PL_NO_SCALARS);
 }
@@ -102,6 +117,9 @@ static void test_errors(void) {
   expect(NULL, read_only_body, "would be written");
   expect(NULL, space_body, "is in SMEM");
   expect(NULL, shape_body, "refs have 16 rows of 32 columns, or 1 of either");
+  expect(NULL, far_scalar_body, "PL_SCALAR_AT: index 4 in dimension 0 is outside scratch 0");
+  expect(NULL, deep_scalar_body, "PL_SCALAR_AT: 2 indices for scratch 0 of rank 1");
+  expect(NULL, space_scalar_body, "PL_SCALAR_AT: input 0 is int32 in VMEM; it must be f32 or int32 in SMEM");
   expect(NULL, outside_body, "outside the body of a vector function");
   run("after errors", mix_body);
   for (int i = 0; i < 16 * 32; i++)

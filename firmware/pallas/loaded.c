@@ -15,13 +15,14 @@
 /* Loads the block of a latch into its buffer. */
 static void load(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch) {
   struct pl_queue *const q = op->load_queue;
-  struct pl_deps deps = {0};
+  struct pl_deps deps;
   bool empty;
 
   if (!pl_stage_fetch(q, op, latch->ragged ? latch->valid : NULL, &empty))
     return;
   tpu_queue_put(q->base, TPU_DMA_SRC, latch->address);
   tpu_queue_put(q->base, TPU_DMA_DST, latch->buffer->address);
+  deps.mask = 0;
   pl_write_deps(&deps, latch->buffer, q->number);
   pl_depend(&deps, PL_WRITE_BACK_QUEUE, op->flushed);
   if (!pl_issue(c, q, &deps, 0, op->load_tag))

@@ -233,8 +233,9 @@ void pl_wait_to_write(struct pl_context *c, uint32_t number, const struct pl_buf
 }
 
 void pl_go_slow(struct pl_context *c, struct pl_queue *q, uint32_t tag) {
-  struct wait_list list = {.count = 0};
+  struct wait_list list; /* an initialiser would clear all of it */
 
+  list.count = 0;
   if (q->fenced) {
     q->fenced = false;
     add_wait(c, q, &list, TPU_QUEUE_SYNC, q->fence);

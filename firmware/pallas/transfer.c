@@ -174,7 +174,7 @@ bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
-  struct pl_deps deps = {0};
+  struct pl_deps deps;
   int32_t valid[PL_MAX_RANK];
   const bool ragged = pl_valid_part(op, valid);
   bool empty = false;
@@ -188,6 +188,7 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
     return true;
   tpu_queue_put(q->base, TPU_DMA_SRC, op->address);
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
+  deps.mask = 0;
   pl_write_deps(&deps, buffer, q->number);
   if (op->alias != NULL)
     pl_alias_fetch(op, buffer, &deps);
@@ -208,7 +209,7 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
 bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch) {
   struct pl_buffer *buffer = op->view.buffer;
   struct pl_queue *q = op->queue;
-  struct pl_deps deps = {0};
+  struct pl_deps deps;
 
   if (latch->ragged && pl_is_empty(op, latch->valid))
     return true;
@@ -218,6 +219,7 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
     stage_words(q, &op->transfer, false, 0);
   tpu_queue_put(q->base, TPU_DMA_SRC, buffer->address);
   tpu_queue_put(q->base, TPU_DMA_DST, latch->address);
+  deps.mask = 0;
   pl_read_deps(&deps, buffer, q->number);
   if (op->alias != NULL)
     pl_alias_write_back(op, &deps);

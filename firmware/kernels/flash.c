@@ -27,7 +27,7 @@ static struct {
   int32_t block_q, block_kv, rows_kv;
   int32_t dim;
   uint8_t buffers; /* of keys and of values */
-  bool causal;
+  bool causal, descending;
   pl_scalar scale; /* bits of f32 */
 } shared;
 
@@ -41,18 +41,27 @@ static int32_t last_of(int32_t q) {
   return shared.causal ? least(last, ((q + 1) * shared.block_q - 1) / shared.block_kv) : last;
 }
 
-static void find_step(struct step *s, int32_t number) {
-  int32_t q = 0, left = number % shared.head_steps;
+/*
+ * Number i of a head's blocks of queries. If causal they come in descending order: the first ones have a long
+ * way to go, on which the scalar core gets ahead, and the last product that nothing runs beside is a small
+ * one.
+ */
+static int32_t q_of(int32_t i) {
+  return shared.descending ? shared.q_blocks - 1 - i : i;
+}
 
-  while (left > last_of(q))
-    left -= last_of(q++) + 1;
+static void find_step(struct step *s, int32_t number) {
+  int32_t turn = 0, left = number % shared.head_steps;
+
+  while (left > last_of(q_of(turn)))
+    left -= last_of(q_of(turn++)) + 1;
   const int32_t head = number / shared.head_steps;
   *s = (struct step){.number = number,
                      .head = head,
-                     .q = q,
+                     .q = q_of(turn),
                      .kv = left,
-                     .last = last_of(q),
-                     .turn = head * shared.q_blocks + q};
+                     .last = last_of(q_of(turn)),
+                     .turn = head * shared.q_blocks + turn};
 }
 
 static const struct step *step_at(int32_t number) {
@@ -71,8 +80,9 @@ static const struct step *step_at(int32_t number) {
     return s;
   s->kv = 0;
   s->turn++;
-  if (++s->q == shared.q_blocks) {
-    s->q = 0;
+  s->q += shared.descending ? -1 : 1;
+  if ((uint32_t)s->q >= (uint32_t)shared.q_blocks) {
+    s->q = q_of(0);
     s->head++;
   }
   s->last = last_of(s->q);
@@ -351,6 +361,8 @@ static void describe(const pl_array *q, const pl_array *k, const struct flash_op
   }
   shared.q_blocks = pl_cdiv(q->shape[1], shared.block_q);
   shared.kv_blocks = pl_cdiv(k->shape[1], shared.block_kv);
+  /* Of more blocks of a result the runtime wants ascending order. */
+  shared.descending = options->causal && shared.q_blocks <= PL_MAX_REVISIT_BLOCKS / q->shape[0];
   shared.head_steps = 0;
   for (int32_t i = 0; i < shared.q_blocks; i++)
     shared.head_steps += last_of(i) + 1;

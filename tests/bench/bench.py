@@ -13,11 +13,13 @@ model libraries. Both print lines `FIGURE name value unit`. Simulated cycles are
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import resource
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "timings.md"
@@ -56,10 +58,12 @@ BARS = {
     "func.gmacs_int8": (">=", 5.0),
     "func.gmacs_matmul_512": (">=", 5.0),
     "func_vs_jax_interpreter.ratio": (">=", 20.0),
+    "make_run.seconds": ("<=", 15.0),
+    "make_run.memory": ("<=", 1024.0),
 }
 FUNC_CYCLE_ERROR = 10.0
 PLAN_ERROR = 10.0  # of pl_predict(), against the RTL; every kernel with a figure `cycles` has one `planned`
-HOST_UNITS = {"kHz", "GMAC/s", "s", "% of bare", "x"}
+HOST_UNITS = {"kHz", "GMAC/s", "s", "MiB", "% of bare", "x"}
 # What make bench-jax measured here, or else what was committed.
 JAX_RESULTS = [ROOT / "build" / "bench-jax.json", ROOT / "tests" / "bench" / "jax.json"]
 
@@ -100,6 +104,19 @@ def speed_in_qemu(model, cycles):
     return 10 * cycles / (seconds(12) - seconds(2)) / 1e3
 
 
+def a_later_run():
+    """Wall clock of a whole `make run` when all is built, and the largest resident set of its processes, QEMU with the RTL
+    among them."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    for _ in range(2):  # the first may have to build
+        start = time.monotonic()
+        process = subprocess.Popen(["make", "run"], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status != 0:
+            sys.exit("bench: make run failed")
+    return [("make_run.seconds", round(time.monotonic() - start, 1), "s"), ("make_run.memory", round(usage.ru_maxrss / 1024), "MiB")]
+
+
 def against_jax():
     """The ratios that make bench-jax measured: it needs JAX, which is not asked for here."""
     path = next(p for p in JAX_RESULTS if p.exists())
@@ -135,6 +152,7 @@ def collect(device, models, exact):
     if not exact:
         print("== speed in QEMU", flush=True)
         add([("qemu_rtl.khz", round(speed_in_qemu("rtl", product["rtl"]), 1), "kHz")], "rtl")
+        add(a_later_run(), "rtl")
     cycles = {m: {f["name"]: f["value"] for f in out if f["model"] == m and f["name"].endswith(".cycles")}
               for m in models}
     for name, value in cycles.get("rtl", {}).items():

@@ -87,26 +87,30 @@ static uint16_t narrow(float f) {
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* One element: k tiles of dim products, summed in order, each tile's sum added to what is there. */
-static float dot_bf16(const uint16_t *x, const uint16_t *y, const struct options *o, long row, long column) {
-  float sum = 0;
+/* One row: k tiles of dim products, summed in order, each tile's sum added to what is there. Columns are the
+ * inner loop, so that the compiler can take several at once; part and sum have n elements. Products past k
+ * are +0, and added. */
+static void row_bf16(const uint16_t *x, const float *y, const struct options *o, float *restrict part,
+                     float *restrict sum) {
   for (long tile = 0; tile < o->k; tile += o->dim) {
-    float part = 0;
     for (long i = 0; i < o->dim; ++i) {
-      const long k = tile + i;
-      const float p = k < o->k ? widen(x[row * o->k + k]) * widen(y[k * o->n + column]) : 0.0f;
-      part = i == 0 ? p : part + p;
+      const bool inside = tile + i < o->k;
+      const float a = inside ? widen(x[tile + i]) : 0.0f;
+      const float *b = inside ? y + (tile + i) * o->n : NULL;
+      for (long c = 0; c < o->n; ++c)
+        part[c] = i == 0 ? a * b[c] : part[c] + (inside ? a * b[c] : 0.0f);
     }
-    sum = tile == 0 ? part : sum + part;
+    for (long c = 0; c < o->n; ++c)
+      sum[c] = tile == 0 ? part[c] : sum[c] + part[c];
   }
-  return sum;
 }
 
-static int32_t dot_int8(const int8_t *x, const int8_t *y, const struct options *o, long row, long column) {
-  uint32_t sum = 0;
+static void row_int8(const int8_t *x, const int8_t *y, const struct options *o, uint32_t *sum) {
+  for (long c = 0; c < o->n; ++c)
+    sum[c] = 0;
   for (long k = 0; k < o->k; ++k)
-    sum += (uint32_t)(x[row * o->k + k] * y[k * o->n + column]);
-  return (int32_t)sum;
+    for (long c = 0; c < o->n; ++c)
+      sum[c] += (uint32_t)(x[k] * y[k * o->n + c]);
 }
 
 static void *allocate(size_t n) {
@@ -186,15 +190,25 @@ static void make(const struct options *o) {
     else
       memcpy(p, &(uint16_t){random_bf16(&state)}, 2);
   }
-  for (long row = 0; row < o->m; ++row) {
-    for (long column = 0; column < o->n; ++column) {
-      uint8_t *p = r + ((size_t)row * (size_t)o->n + (size_t)column) * out;
-      if (o->int8)
-        memcpy(p, &(int32_t){dot_int8((int8_t *)x, (int8_t *)y, o, row, column)}, 4);
-      else
-        memcpy(p, &(uint16_t){narrow(dot_bf16((uint16_t *)x, (uint16_t *)y, o, row, column))}, 2);
+  const size_t n = (size_t)o->n, k = (size_t)o->k;
+  if (os * k > 2000000000u)
+    fprintf(stderr, "matmul-data: the reference result of %ld x %ld x %ld takes some %zu s\n", o->m, o->n,
+            o->k, os * k / 500000000u);
+  float *wide = allocate(o->int8 ? 0 : ys * 4), *part = allocate(n * 4), *sum = allocate(n * 4);
+  for (size_t i = 0; i < ys && !o->int8; ++i)
+    wide[i] = widen(((uint16_t *)y)[i]);
+  for (size_t row = 0; row < (size_t)o->m; ++row) {
+    if (o->int8) {
+      row_int8((int8_t *)x + row * k, (int8_t *)y, o, (uint32_t *)r + row * n);
+      continue;
     }
+    row_bf16((uint16_t *)x + row * k, wide, o, part, sum);
+    for (size_t c = 0; c < n; ++c)
+      ((uint16_t *)r)[row * n + c] = narrow(sum[c]);
   }
+  free(wide);
+  free(part);
+  free(sum);
   struct array arrays[] = {
       {"x", o->int8 ? INT8 : BF16, (uint32_t)o->m, (uint32_t)o->k, in, x, 0},
       {"y", o->int8 ? INT8 : BF16, (uint32_t)o->k, (uint32_t)o->n, in, y, 0},

@@ -99,6 +99,10 @@ module tpu_dma
   logic quiet, abort_q;
   assign start = start_i & ready_o;
 
+  // Readers of lists of indices: 0 the check, 1 the walk.
+  logic [1:0] list_valid, list_gnt, list_answer;
+  logic [1:0][SmemAddrW-1:0] list_addr;
+
   // Start checks.
   logic checked, checked_empty, checked_pass;
   owner_t checked_owner;
@@ -123,7 +127,12 @@ module tpu_dma
     .cmd_o    (checked_cmd),
     .code_o   (checked_code),
     .detail0_o(checked_detail0),
-    .detail1_o(checked_detail1)
+    .detail1_o(checked_detail1),
+    .list_valid_o    (list_valid[0]),
+    .list_addr_o     (list_addr[0]),
+    .list_gnt_i      (list_gnt[0]),
+    .list_rsp_valid_i(list_answer[0]),
+    .list_rsp_data_i (smem_rd_rsp_data_i)
   );
 
   // Segments.
@@ -132,6 +141,12 @@ module tpu_dma
   logic [47:0] issued_bytes;
   logic [1:0] segment_valid, segment_done;
   segment_t segment;
+  logic index_ready, index_start, index_stop, index_busy, offset_valid, offset_take;
+  logic [31:0] index_list, index_stride, offset;
+  logic [15:0] index_rows;
+  ch_t offset_ch;
+  ch_mask_t drop;
+  assign drop = kill | {DmaChannels{abort_i}};
 
   tpu_dma_issue u_issue (
     .clk_i(clk),
@@ -152,6 +167,16 @@ module tpu_dma
     .issued_bytes_o (issued_bytes),
     .empty_done_o   (empty_done),
     .empty_owner_o  (empty_owner),
+    .index_ready_i  (index_ready),
+    .index_start_o  (index_start),
+    .index_list_o   (index_list),
+    .index_rows_o   (index_rows),
+    .index_stride_o (index_stride),
+    .index_stop_o   (index_stop),
+    .offset_valid_i (offset_valid),
+    .offset_ch_i    (offset_ch),
+    .offset_i       (offset),
+    .offset_take_o  (offset_take),
     .segment_valid_o(segment_valid),
     .segment_o      (segment),
     .segment_done_i (segment_done),
@@ -159,6 +184,47 @@ module tpu_dma
     .ar_done_i      (ar_done),
     .busy_o         (issue_busy)
   );
+
+  tpu_dma_index u_index (
+    .clk_i(clk),
+    .rst_ni,
+    .kill_i        (drop),
+    .ready_o       (index_ready),
+    .start_i       (index_start),
+    .ch_i          (load_owner.ch),
+    .list_i        (index_list),
+    .rows_i        (index_rows),
+    .stride_i      (index_stride),
+    .stop_i        (index_stop),
+    .offset_valid_o(offset_valid),
+    .offset_ch_o   (offset_ch),
+    .offset_o      (offset),
+    .offset_take_i (offset_take),
+    .list_valid_o    (list_valid[1]),
+    .list_addr_o     (list_addr[1]),
+    .list_gnt_i      (list_gnt[1]),
+    .list_rsp_valid_i(list_answer[1]),
+    .list_rsp_data_i (smem_rd_rsp_data_i),
+    .busy_o          (index_busy)
+  );
+
+  // The SMEM read port: lists first, they take little of it. Two cycles after a grant its answer
+  // goes to who had it.
+  logic local_smem_valid, local_smem_gnt, local_smem_answer;
+  logic [SmemAddrW-1:0] local_smem_addr;
+  logic [1:0] list_sel;
+  logic [1:0][1:0] list_way_q;  // grants of the last two cycles
+  assign list_sel = list_valid[1] ? 2'b10 : list_valid;
+  assign smem_rd_valid_o = local_smem_valid || list_valid != '0;
+  assign smem_rd_addr_o = list_sel[1] ? list_addr[1] : list_sel[0] ? list_addr[0] : local_smem_addr;
+  assign list_gnt = list_sel & {2{smem_rd_gnt_i}};
+  assign local_smem_gnt = smem_rd_gnt_i && list_sel == '0;
+  assign list_answer = list_way_q[1] & {2{smem_rd_rsp_valid_i}};
+  assign local_smem_answer = smem_rd_rsp_valid_i && list_way_q[1] == '0;
+  always_ff @(posedge clk) begin
+    if (!rst_ni) list_way_q <= '0;
+    else if (list_gnt != '0 || list_way_q != '0) list_way_q <= {list_way_q[0], list_gnt};
+  end
 
   // Sources.
   logic [BufferW:0] hbm_avail, local_avail;
@@ -214,10 +280,10 @@ module tpu_dma
     .vmem_rd_gnt_i,
     .vmem_rd_rsp_valid_i,
     .vmem_rd_rsp_data_i,
-    .smem_rd_valid_o,
-    .smem_rd_addr_o,
-    .smem_rd_gnt_i,
-    .smem_rd_rsp_valid_i,
+    .smem_rd_valid_o    (local_smem_valid),
+    .smem_rd_addr_o     (local_smem_addr),
+    .smem_rd_gnt_i      (local_smem_gnt),
+    .smem_rd_rsp_valid_i(local_smem_answer),
     .smem_rd_rsp_data_i
   );
 
@@ -230,8 +296,6 @@ module tpu_dma
   logic read_error, no_error, hbm_mover_busy, local_mover_busy;
   owner_t read_error_owner, no_error_owner;
   logic [31:0] read_error_addr, no_error_addr;
-  ch_mask_t drop;
-  assign drop = kill | {DmaChannels{abort_i}};
 
   tpu_dma_mover #(
     .SegDepth  (DmaOutstanding),
@@ -434,7 +498,7 @@ module tpu_dma
     idle_o = ~occupied;
     if (failed != '0 || abort_i || abort_q) begin
       quiet = !(issue_busy || ar_busy || local_busy || write_busy || hbm_mover_busy ||
-                local_mover_busy);
+                local_mover_busy || index_busy);
       if (!quiet) idle_o = ~(occupied | failed | {DmaChannels{abort_i || abort_q}});
     end
   end
@@ -468,7 +532,7 @@ module tpu_dma
   tpu_clock_gate u_clock (
     .clk_i,
     .en_i (~rst_ni | abort_i | abort_q | clear_i | (start_i != '0) | (occupied != '0) |
-           (ready_o != '1)),
+           (ready_o != '1) | index_busy | (list_way_q != '0)),
     .clk_o(clk)
   );
   tpu_clock_gate u_clock_store (

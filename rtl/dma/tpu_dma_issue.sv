@@ -10,6 +10,9 @@
 // behind can overflow). A walk that ends leaves one cycle to load the next command, hidden behind
 // data in flight.
 //
+// A gather or scatter takes a cycle more for each row, in which the row's offset (tpu_dma_index)
+// takes the place of the stride of dimension 0; its channel waits until the offset is there.
+//
 // Writes of one channel land in order: a command with a local source is loaded only when no command
 // of the channel with an HBM source moves. The opposite case is left to the HBM mover, which lets
 // reads run ahead and holds the data back.
@@ -42,6 +45,18 @@ module tpu_dma_issue
   output logic         empty_done_o,    // a command without a byte is through
   output owner_t       empty_owner_o,
 
+  // Lists of indices.
+  input  logic         index_ready_i,
+  output logic         index_start_o,
+  output logic [31:0]  index_list_o,
+  output logic [15:0]  index_rows_o,
+  output logic [31:0]  index_stride_o,
+  output logic         index_stop_o,
+  input  logic         offset_valid_i,
+  input  ch_t          offset_ch_i,
+  input  logic [31:0]  offset_i,
+  output logic         offset_take_o,
+
   output logic [1:0]   segment_valid_o,
   output segment_t     segment_o,
   input  logic [1:0]   segment_done_i,  // the mover is through with one
@@ -71,7 +86,8 @@ module tpu_dma_issue
   tpu_dma_cmd_t cmd_mem[DmaChannels*Slots];
   walk_t        walk_mem[DmaChannels];
 
-  slots_t pend_q, empty_q, local_q;
+  slots_t pend_q, empty_q, local_q, listed_q;  // listed: goes by a list
+  ch_mask_t need_row_q;                        // the walk waits for the offset of its row
   logic [1:0] prio_q[DmaChannels*Slots];
   ch_mask_t walking_q;
   slots_t slot_hot_q;  // the slot that each channel walks, or loads next; also as a number
@@ -90,7 +106,7 @@ module tpu_dma_issue
   endfunction
 
   // Who could go.
-  ch_mask_t local_next, loads, eligible;
+  ch_mask_t local_next, loads, rows, eligible;
   logic hbm_room, local_room;
   assign hbm_room = beats_free_q >= (BufferW+1)'(BurstBeats) &&
                     hbm_cnt_q < HbmCntW'(DmaOutstanding) && ar_cnt_q < ArCntW'(ArDepth);
@@ -98,14 +114,18 @@ module tpu_dma_issue
   always_comb begin
     local_next = '0;
     loads = '0;
+    rows = '0;
     eligible = '0;
     if (pend_q != '0 || walking_q != '0) begin
       local_next = any_slot(slot_hot_q & local_q);
       // An empty command neither reads nor writes.
       loads = any_slot(slot_hot_q & pend_q) & ~walking_q & ~kill_i &
               (~(local_next & pend_hbm_i) | any_slot(slot_hot_q & empty_q));
-      eligible = loads | (walking_q & ~kill_i & ((local_next & {DmaChannels{local_room}}) |
-                                                 (~local_next & {DmaChannels{hbm_room}})));
+      if (!index_ready_i) loads = loads & ~any_slot(slot_hot_q & listed_q);
+      if (offset_valid_i) rows[offset_ch_i] = need_row_q[offset_ch_i] && !kill_i[offset_ch_i];
+      eligible = loads | rows |
+                 (walking_q & ~need_row_q & ~kill_i & ((local_next & {DmaChannels{local_room}}) |
+                                                       (~local_next & {DmaChannels{hbm_room}})));
     end
   end
 
@@ -127,6 +147,7 @@ module tpu_dma_issue
   typedef struct packed {
     segment_t segment;
     walk_t    walk;
+    logic     need_row;
   } step_t;
 
   /* verilator lint_off UNUSEDSIGNAL */  // of the command, SRC and DST are in the walk
@@ -183,6 +204,8 @@ module tpu_dma_issue
     last0 = w.i0 == c.count01_count0 - 16'd1;
     last1 = w.i1 == c.count01_count1 - 16'd1;
     s.segment.last = row_end && last0 && last1 && w.i2 == c.count2 - 16'd1;
+    s.need_row = row_end && !s.segment.last &&
+                 (last0 ? listed_rows(c) != '0 : w.i0 + 16'd1 < listed_rows(c));
     s.walk = w;
     s.walk.bytes = w.bytes + 48'(n);
     s.walk.pos = w.pos + 32'(n);
@@ -212,7 +235,7 @@ module tpu_dma_issue
   // The chosen channel loads a command or makes a step.
   ch_t sel;
   logic [DmaChannels-1:0][1:0] prio;
-  logic load, step, cmd_end, is_local;
+  logic load, row, step, cmd_end, is_local;
   owner_t owner;
   step_t made;
   always_comb begin
@@ -220,6 +243,7 @@ module tpu_dma_issue
     prio = '0;
     owner = '0;
     load = 1'b0;
+    row = 1'b0;
     step = 1'b0;
     is_local = 1'b0;
     if (eligible != '0) begin
@@ -227,7 +251,8 @@ module tpu_dma_issue
       sel = choose(eligible, prio, last_q);
       owner = '{sel, slot_q[sel]};
       load = loads[sel];
-      step = !loads[sel];
+      row = rows[sel];
+      step = !loads[sel] && !rows[sel];
       is_local = local_q[owner];
     end
   end
@@ -236,6 +261,10 @@ module tpu_dma_issue
     if (load) begin
       made.walk.src = {3{cmd_mem[owner].src}};
       made.walk.dst = {3{cmd_mem[owner].dst}};
+    end else if (row) begin
+      made.walk = walk_mem[sel];
+      if (cmd_mem[owner].mode_gather == Gather) made.walk.src[0] = made.walk.src[1] + offset_i;
+      else made.walk.dst[0] = made.walk.dst[1] + offset_i;
     end else if (step) begin
       made = next_step(cmd_mem[owner], walk_mem[sel], owner);
     end
@@ -244,6 +273,20 @@ module tpu_dma_issue
 
   logic load_empty;
   assign load_empty = load && empty_q[owner];
+  always_comb begin
+    index_list_o = '0;
+    index_rows_o = '0;
+    index_stride_o = '0;
+    index_start_o = load && listed_q[owner];
+    if (index_start_o) begin
+      index_list_o = cmd_mem[owner].index;
+      index_rows_o = listed_rows(cmd_mem[owner]);
+      index_stride_o = (cmd_mem[owner].mode_gather == Gather) ? cmd_mem[owner].src_stride[0] :
+                                                                cmd_mem[owner].dst_stride[0];
+    end
+  end
+  assign index_stop_o = step && cmd_end && listed_q[owner];
+  assign offset_take_o = row;
   assign load_o = load && !load_empty;
   assign load_local_o = is_local;
   assign load_owner_o = owner;
@@ -262,7 +305,7 @@ module tpu_dma_issue
 
   always_ff @(posedge clk_i) begin
     if (checked_i) cmd_mem[checked_owner_i] <= checked_cmd_i;
-    if (load || step) walk_mem[sel] <= made.walk;
+    if (load || row || step) walk_mem[sel] <= made.walk;
     if (step) segment_o <= made.segment;
     empty_done_o <= rst_ni && load_empty;
     empty_owner_o <= owner;
@@ -292,10 +335,12 @@ module tpu_dma_issue
       empty_q[checked_owner_i] <= checked_empty_i;
       local_q[checked_owner_i] <= checked_cmd_i.mode_src_space != TPU_SPACE_HBM;
       prio_q[checked_owner_i]  <= checked_prio_i;
+      listed_q[checked_owner_i] <= !checked_empty_i && listed_rows(checked_cmd_i) != '0;
     end
     if (!rst_ni || abort_i) begin
       pend_q     <= '0;
       walking_q  <= '0;
+      need_row_q <= '0;
       slot_hot_q <= {DmaChannels{Slots'(1)}};
       for (int unsigned c = 0; c < DmaChannels; c++) slot_q[c] <= '0;
       last_q     <= '0;
@@ -304,10 +349,13 @@ module tpu_dma_issue
       if (load) begin
         pend_q[owner] <= 1'b0;
         walking_q[sel] <= !load_empty;
+        need_row_q[sel] <= listed_q[owner];
       end
+      if (row) need_row_q[sel] <= 1'b0;
       if (step) begin
         last_q <= sel;
         walking_q[sel] <= !cmd_end;
+        need_row_q[sel] <= made.need_row;
       end
       if (next_slot) begin
         slot_q[sel] <= slot_q[sel] + 1'b1;

@@ -90,6 +90,30 @@ package tpu_dma_pkg;
     beat_t                  data;
   } hbm_write_t;
 
+  // MODE.gather: whose dimension 0 goes by the list of indices.
+  localparam logic [1:0] Gather = 2'd1;
+  localparam logic [1:0] Scatter = 2'd2;
+  localparam int unsigned IndexBytes = 4;
+  localparam int unsigned BeatIndices = BeatBytes / IndexBytes;
+  localparam int unsigned LaneW = $clog2(BeatIndices);
+
+  // A command that reads nothing: a valid extent is 0.
+  /* verilator lint_off UNUSEDSIGNAL */
+  function automatic logic skips_source(input tpu_dma_cmd_t c);
+    return c.mode_fill && (c.valid_row == '0 || c.valid01_count0 == '0 || c.valid01_count1 == '0 ||
+                           c.valid2 == '0);
+  endfunction
+
+  // Indices that a command uses.
+  function automatic logic [15:0] listed_rows(input tpu_dma_cmd_t c);
+    case (c.mode_gather)
+      Gather: return skips_source(c) ? 16'd0 : c.mode_fill ? c.valid01_count0 : c.count01_count0;
+      Scatter: return c.count01_count0;
+      default: return 16'd0;
+    endcase
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
   // The pattern by lanes for rows whose byte 0 lies in lane `phase` (modulo 4).
   function automatic logic [31:0] rotate_pattern(input logic [31:0] pattern,
                                                  input logic [1:0] phase);

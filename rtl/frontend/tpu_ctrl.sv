@@ -186,7 +186,7 @@ module tpu_ctrl
     hwif_in.FEATURES.vpu.next = 1'(VpuPresent);
     hwif_in.FEATURES.eup.next = (EupLanes != 0);
     hwif_in.FEATURES.xlu.next = 1'(VpuPresent);
-    hwif_in.FEATURES.gather.next = 1'b0;
+    hwif_in.FEATURES.gather.next = 1'b1;
     hwif_in.STATUS.idle.next = 1'b0;
     hwif_in.STATUS.blocked.next = 1'b0;
     hwif_in.STATUS.aborting.next = 1'b0;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-enum { HBM_REGIONS = 24, VMEM_REGIONS = 24, SMEM_REGIONS = 8, ACC_REGIONS = 8 };
-enum { FIRST_HBM = 0, FIRST_VMEM = 24, FIRST_SMEM = 48, FIRST_ACC = 56, REGIONS = 64 };
+enum { HBM_REGIONS = 24, VMEM_REGIONS = 24, SMEM_REGIONS = 6, ACC_REGIONS = 8 };
+enum { FIRST_HBM = 0, FIRST_VMEM = 24, FIRST_SMEM = 48, FIRST_LIST = 54, FIRST_ACC = 56, REGIONS = 64 };
 
 #define REGION_BYTES      4096u
 #define SMEM_REGION_BYTES 2048u
@@ -198,26 +198,31 @@ static uint32_t region_bytes(uint32_t region) {
   return region < FIRST_SMEM ? REGION_BYTES : SMEM_REGION_BYTES;
 }
 
+/* Rows that a side may reach in a dimension. */
+static uint32_t reach(const struct host_dma *d, uint32_t k, bool write) {
+  return k == 0 && d->gather == (write ? 2u : 1u) ? d->bound : d->count[k];
+}
+
 /* Strides of rows that do not overlap (or, for a source, may); returns the span. */
-static uint32_t random_strides(struct gen *g, const struct host_dma *d, int32_t *stride, bool disjoint) {
+static uint32_t random_strides(struct gen *g, const struct host_dma *d, int32_t *stride, bool write) {
   uint32_t span = d->row_bytes, first = below(g, 3);
   for (uint32_t i = 0; i < 3; i++) {
     uint32_t k = (first + i) % 3, s = span + (below(g, 2) ? 0 : below(g, 40));
-    if (!disjoint && below(g, 4) == 0)
+    if (!write && below(g, 4) == 0)
       s = 0;
     stride[k] = (int32_t)s;
-    span += s * (d->count[k] - 1);
+    span += s * (reach(d, k, write) - 1);
   }
   return span;
 }
 
 /* Places one side inside its region; some strides become negative. */
-static uint32_t place(struct gen *g, const struct host_dma *d, int32_t *stride, uint32_t span,
-                      uint32_t region) {
+static uint32_t place(struct gen *g, const struct host_dma *d, bool write, uint32_t span, uint32_t region) {
+  int32_t *stride = write ? (int32_t *)d->dst_stride : (int32_t *)d->src_stride;
   uint32_t base = region_base(region) + below(g, region_bytes(region) - span + 1);
   for (int k = 0; k < 3; k++)
     if (below(g, 4) == 0) {
-      base += (uint32_t)stride[k] * (d->count[k] - 1);
+      base += (uint32_t)stride[k] * (reach(d, (uint32_t)k, write) - 1);
       stride[k] = -stride[k];
     }
   return base;
@@ -235,28 +240,68 @@ static void random_shape(struct gen *g, struct host_dma *d) {
     d->valid[k] = below(g, 3) ? d->count[k] : below(g, d->count[k] + 1);
 }
 
+/* Dimension 0 of one side by a list; which region the list is in. */
+static uint32_t by_list(struct gen *g, struct host_dma *d) {
+  uint32_t region = FIRST_LIST + below(g, 2);
+  d->gather = 1 + below(g, 2);
+  d->bound = LIST_INDICES + below(g, 3);
+  d->count[0] = d->valid[0] = 1 + below(g, 20);
+  if (below(g, 3) == 0)
+    d->valid[0] = below(g, d->count[0] + 1);
+  d->list = region_base(region) + 4 * below(g, LIST_BYTES / 4 - d->count[0] + 1);
+  return region;
+}
+
+/* A list for later commands. */
+static void add_list(struct gen *g, uint32_t queue) {
+  const uint32_t words = 1 + below(g, 60), from = below(g, LIST_BYTES / 4 - words),
+                 to = below(g, LIST_BYTES / 4 - words);
+  struct needs n = {0};
+  need_region(g, &n, queue, FIRST_LIST + 1, true);
+  struct step *p = begin(g, queue, &n);
+  p->dma = (struct host_dma){.src_space = TPU_SPACE_SMEM,
+                             .dst_space = TPU_SPACE_SMEM,
+                             .src = region_base(FIRST_LIST) + 4 * from,
+                             .dst = region_base(FIRST_LIST + 1) + 4 * to,
+                             .row_bytes = 4 * words,
+                             .count = {1, 1, 1}};
+  touch(g, queue, FIRST_LIST, false);
+  touch(g, queue, FIRST_LIST + 1, true);
+}
+
 static void add_dma(struct gen *g, uint32_t queue) {
   struct host_dma d = {0};
   struct needs n = {0};
-  uint32_t from = random_region(g, &d.src_space), to = random_region(g, &d.dst_space), src, dst;
+  uint32_t from = random_region(g, &d.src_space), to = random_region(g, &d.dst_space), src, dst, list = 0;
   if (from == to)
     return;
+  if (below(g, 16) == 0) {
+    add_list(g, queue);
+    return;
+  }
+  const bool listed = below(g, 4) == 0;
   do {
     random_shape(g, &d);
+    if (listed)
+      list = by_list(g, &d);
     src = random_strides(g, &d, d.src_stride, false);
     dst = random_strides(g, &d, d.dst_stride, true);
   } while (src > region_bytes(from) || dst > region_bytes(to));
-  d.src = place(g, &d, d.src_stride, src, from);
-  d.dst = place(g, &d, d.dst_stride, dst, to);
+  d.src = place(g, &d, false, src, from);
+  d.dst = place(g, &d, true, dst, to);
   if (below(g, 20) == 0)
     d.count[below(g, 3)] = 0;
   if (d.count[0] * d.count[1] * d.count[2] == 0)
     memcpy(d.valid, d.count, sizeof d.valid);
   need_region(g, &n, queue, from, false);
   need_region(g, &n, queue, to, true);
+  if (listed)
+    need_region(g, &n, queue, list, false);
   struct step *p = begin(g, queue, &n);
   p->dma = d;
   touch(g, queue, from, false);
+  if (listed)
+    touch(g, queue, list, false);
   touch(g, queue, to, true);
 }
 
@@ -371,6 +416,15 @@ static void add_failing(struct gen *g) {
                              .dst_space = TPU_SPACE_VMEM,
                              .row_bytes = 300 + below(g, 300),
                              .count = {1, 1, 1}};
+  if (below(g, 2)) /* an index out of bounds */
+    p->dma = (struct host_dma){.dst_space = TPU_SPACE_VMEM,
+                               .row_bytes = 16,
+                               .count = {100, 1, 1},
+                               .src_stride = {16},
+                               .dst_stride = {16},
+                               .gather = 1 + below(g, 2),
+                               .list = region_base(FIRST_LIST) + 4 * below(g, 100),
+                               .bound = LIST_INDICES - 1};
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------
@@ -409,6 +463,8 @@ void make_stream(struct stream *s, const struct tpu_config *config, uint64_t see
     uint32_t kind = below(&g, 3);
     s->ticket_start[q] = kind == 0 ? 0 : kind == 1 ? 0xfffffff0 : check_random32(&g.r);
   }
+  for (uint32_t i = 0; i < LIST_BYTES / 4; i++)
+    s->list[i] = below(&g, LIST_INDICES);
   uint32_t length = 4 + below(&g, below(&g, 4) ? 20 : 60);
   while (s->steps < length && room_for(&g, 8))
     add_random(&g);
@@ -434,10 +490,11 @@ static void print_command(const struct step *p) {
   if (p->queue < TPU_QUEUE_MXU)
     printf("\n    %u:0x%x -> %u:0x%x %u bytes x %u %u %u, strides %d %d %d -> %d %d %d, fill %d valid %u x "
            "%u %u %u "
-           "prio %u",
+           "list %u:0x%x < %u prio %u",
            d->src_space, d->src, d->dst_space, d->dst, d->row_bytes, d->count[0], d->count[1], d->count[2],
            d->src_stride[0], d->src_stride[1], d->src_stride[2], d->dst_stride[0], d->dst_stride[1],
-           d->dst_stride[2], d->fill, d->valid_row, d->valid[0], d->valid[1], d->valid[2], p->head.priority);
+           d->dst_stride[2], d->fill, d->valid_row, d->valid[0], d->valid[1], d->valid[2], d->gather, d->list,
+           d->bound, p->head.priority);
   if (p->queue == TPU_QUEUE_MXU)
     printf("\n    A 0x%x/%u B 0x%x/%u C %u/%u M %u N %u K %u bf16 %d transposed %d accumulate %d", x->a,
            x->a_pitch, x->b, x->b_pitch, x->c, x->c_pitch, x->m, x->n, x->k, x->bf16, x->transpose_b,

@@ -47,22 +47,36 @@ static void touch(struct bytes *b, uint32_t space, uint32_t address, uint32_t n)
     b->high = low + n;
 }
 
-static void dma_side(struct bytes *b, uint32_t space, uint32_t base, const uint32_t *count,
-                     const int32_t *stride, uint32_t row) {
+/* Row of dimension 0; both list regions always hold the same (spoil_stream). */
+static uint32_t row_of(const struct stream *s, const struct host_dma *d, bool write, uint32_t i0) {
+  return d->gather == (write ? 2u : 1u) ? s->list[(d->list - LIST_AT) % LIST_BYTES / 4 + i0] : i0;
+}
+
+static void dma_side(const struct stream *s, const struct host_dma *d, struct bytes *b, bool write) {
+  const uint32_t *count = !write && d->fill ? d->valid : d->count;
+  const int32_t *stride = write ? d->dst_stride : d->src_stride;
+  const uint32_t space = write ? d->dst_space : d->src_space, base = write ? d->dst : d->src;
+  const uint32_t row = !write && d->fill ? d->valid_row : d->row_bytes;
   for (uint32_t i2 = 0; i2 < count[2]; i2++)
     for (uint32_t i1 = 0; i1 < count[1]; i1++)
       for (uint32_t i0 = 0; i0 < count[0]; i0++)
-        touch(b, space, base + i0 * (uint32_t)stride[0] + i1 * (uint32_t)stride[1] + i2 * (uint32_t)stride[2],
+        touch(b, space,
+              base + row_of(s, d, write, i0) * (uint32_t)stride[0] + i1 * (uint32_t)stride[1] +
+                  i2 * (uint32_t)stride[2],
               row);
 }
 
-static void dma_bytes(uint32_t i) {
+static void dma_bytes(const struct stream *s, uint32_t i) {
   const struct host_dma *d = &w.step[i]->dma;
   if (d->row_bytes == 0 || d->count[0] == 0 || d->count[1] == 0 || d->count[2] == 0)
     return;
-  dma_side(&w.reads[i], d->src_space, d->src, d->fill ? d->valid : d->count, d->src_stride,
-           d->fill ? d->valid_row : d->row_bytes);
-  dma_side(&w.writes[i], d->dst_space, d->dst, d->count, d->dst_stride, d->row_bytes);
+  const bool reads = !d->fill || (d->valid_row && d->valid[0] && d->valid[1] && d->valid[2]);
+  if (d->gather == 2)
+    touch(&w.reads[i], TPU_SPACE_SMEM, d->list, 4 * d->count[0]);
+  else if (d->gather == 1 && reads)
+    touch(&w.reads[i], TPU_SPACE_SMEM, d->list, 4 * (d->fill ? d->valid : d->count)[0]);
+  dma_side(s, d, &w.reads[i], false);
+  dma_side(s, d, &w.writes[i], true);
 }
 
 static void mxu_bytes(uint32_t i, uint32_t dim) {
@@ -152,7 +166,7 @@ static uint32_t find_races(const struct stream *s, uint32_t dim, bool spoiled) {
       b->high = 0;
     }
     if (s->step[k].queue < TPU_QUEUE_MXU)
-      dma_bytes(i);
+      dma_bytes(s, i);
     else if (s->step[k].queue == TPU_QUEUE_MXU)
       mxu_bytes(i, dim);
   }
@@ -207,6 +221,9 @@ static void spoil_stream(struct stream *s, struct check_random *r) {
         p.head.wait[waits++] = p.head.wait[i];
     p.head.waits = waits;
     p.scalar.amount = 0;
+    /* Who overtakes the copy of a list gets the same one. */
+    if (p.queue < TPU_QUEUE_MXU && p.dma.dst_space == TPU_SPACE_SMEM && p.dma.dst >= LIST_AT + LIST_BYTES)
+      p.dma.src = p.dma.dst - LIST_BYTES;
     s->step[kept++] = p;
   }
   s->steps = kept;

@@ -40,6 +40,8 @@ static void prepare(struct host *h, const struct tpu_config *config, const struc
   fill(&r, o->vmem, VMEM_AREA);
   fill(&r, o->smem, SMEM_AREA);
   fill(&r, o->acc, sizeof o->acc);
+  for (uint32_t i = 0; i < 2; i++)
+    memcpy(o->smem + LIST_AT + i * LIST_BYTES, s->list, LIST_BYTES);
   memcpy(h->hbm, o->hbm, HBM_AREA);
   host_poke(h, TPU_SPACE_VMEM, 0, o->vmem, VMEM_AREA);
   host_poke(h, TPU_SPACE_SMEM, 0, o->smem, SMEM_AREA);

@@ -26,6 +26,12 @@
 #define SMEM_AREA     (16u * 1024)
 #define ACC_ROWS_AREA 1024u
 
+/* Lists of indices for gathers and scatters: two regions of SMEM that hold indices below LIST_INDICES and
+ * nothing else. The first is never written, the second by copies out of the first. */
+#define LIST_AT      (12u * 1024)
+#define LIST_BYTES   2048u
+#define LIST_INDICES 8u
+
 enum step_kind { STEP_COMMAND, STEP_READ, STEP_WRITE };
 
 struct poll {
@@ -56,6 +62,7 @@ struct stream {
   uint32_t ticket_start[QUEUES]; /* semaphore q is the ticket of queue q */
   uint32_t steps;
   struct step step[MAX_STEPS];
+  uint32_t list[LIST_BYTES / 4]; /* what both list regions hold at first */
   uint32_t program_words;
   uint64_t program[TPU_REG_VPROG_COUNT / 2];
 };

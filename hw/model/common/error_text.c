@@ -41,6 +41,8 @@ static const char *field_name(uint32_t queue, uint32_t offset) {
       {0, 3, TPU_DMA_VALID_ROW, "VALID_ROW"},
       {0, 3, TPU_DMA_VALID01, "VALID01"},
       {0, 3, TPU_DMA_VALID2, "VALID2"},
+      {0, 3, TPU_DMA_INDEX, "INDEX"},
+      {0, 3, TPU_DMA_BOUND, "BOUND"},
       {4, 4, TPU_MXU_A, "A"},
       {4, 4, TPU_MXU_B, "B"},
       {4, 4, TPU_MXU_A_PITCH, "A_PITCH"},
@@ -76,7 +78,7 @@ static void add_bounds(struct text *t, const struct tpu_config *c, uint32_t spac
 }
 
 static void add_range(struct text *t, uint32_t queue, uint32_t d0, uint32_t d1, const struct tpu_config *c) {
-  static const char *const dma_operand[] = {"source", "destination"};
+  static const char *const dma_operand[] = {"source", "destination", "index list"};
   static const char *const mxu_operand[] = {"A", "B", "C"};
   uint32_t operand = d0 & 0xff, space = d0 >> 8 & 0xff;
   if (queue == TPU_QUEUE_VPU || queue == TPU_QUEUE_SCALAR) {
@@ -92,7 +94,7 @@ static void add_range(struct text *t, uint32_t queue, uint32_t d0, uint32_t d1, 
   const char *name = "operand";
   if (queue == TPU_QUEUE_MXU && operand < 3)
     name = mxu_operand[operand];
-  else if (queue < TPU_QUEUE_MXU && operand < 2)
+  else if (queue < TPU_QUEUE_MXU && operand < 3)
     name = dma_operand[operand];
   if ((int32_t)d1 < 0)
     text_add(t, "%s in %s reaches from -0x%x (below 0) or to 0x%x; ", name, space_name(space), 0u - d1, d1);
@@ -105,6 +107,10 @@ static void add_range(struct text *t, uint32_t queue, uint32_t d0, uint32_t d1, 
 static void add_align(struct text *t, uint32_t queue, uint32_t d0, uint32_t d1, const struct tpu_config *c) {
   if (queue == TPU_QUEUE_MXU) {
     text_add(t, "%s is 0x%x; must be a multiple of %u elements (DIM)", field_name(queue, d0), d1, c->dim);
+    return;
+  }
+  if (queue < TPU_QUEUE_MXU) {
+    text_add(t, "%s is 0x%x; must be a multiple of 4; nothing was moved", field_name(queue, d0), d1);
     return;
   }
   if ((d0 & 0xffff) == 0xffff)
@@ -162,6 +168,10 @@ static void add_details(struct text *t, uint32_t code, uint32_t queue, uint32_t 
   case TPU_ERROR_SEM_BUSY:
     text_add(t, "semaphore values and modes are written only while the device is idle (offset 0x%x, 0x%x)",
              d0, d1);
+    break;
+  case TPU_ERROR_INDEX:
+    text_add(t, "entry %u of the index list is %u (0x%x); indices must be below BOUND; nothing was moved", d0,
+             d1, d1);
     break;
   default:
     text_add(t, "details 0x%x 0x%x", d0, d1);

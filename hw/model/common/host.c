@@ -194,7 +194,11 @@ void host_stage_dma(struct host *h, uint32_t queue, const struct host_dma *d) {
   host_stage(h, queue, TPU_DMA_DST, d->dst);
   host_stage(h, queue, TPU_DMA_MODE,
              d->src_space << TPU_DMA_MODE_SRC_SPACE_SHIFT | d->dst_space << TPU_DMA_MODE_DST_SPACE_SHIFT |
-                 (uint32_t)d->fill << TPU_DMA_MODE_FILL_SHIFT);
+                 (uint32_t)d->fill << TPU_DMA_MODE_FILL_SHIFT | d->gather << TPU_DMA_MODE_GATHER_SHIFT);
+  if (d->gather != 0) {
+    host_stage(h, queue, TPU_DMA_INDEX, d->list);
+    host_stage(h, queue, TPU_DMA_BOUND, d->bound);
+  }
   host_stage(h, queue, TPU_DMA_ROW_BYTES, d->row_bytes);
   host_stage(h, queue, TPU_DMA_COUNT01, d->count[1] << 16 | d->count[0]);
   host_stage(h, queue, TPU_DMA_COUNT2, d->count[2]);

@@ -88,6 +88,7 @@ struct host_dma {
   int32_t src_stride[3], dst_stride[3];
   bool fill;
   uint32_t valid_row, valid[3], pattern;
+  uint32_t gather, list, bound; /* MODE.gather; 0: the others are not staged */
 };
 
 struct host_mxu {

@@ -8,8 +8,13 @@
  */
 #include "model.h"
 
+bool func_dma_by_list(const struct dma_job *j, bool write) {
+  return j->listed != 0 && j->gather == (write ? DMA_SCATTER : DMA_GATHER);
+}
+
 /* Rows of one side of a DMA command, one report for all rows of dimension 0. */
-static void dma_side(const struct dma_job *j, bool write, tpu_access_fn *access, void *opaque) {
+static void dma_side(const struct tpu_model *m, const struct dma_job *j, bool write, tpu_access_fn *access,
+                     void *opaque) {
   const uint32_t *count = write ? j->count : j->valid;
   const int32_t *stride = write ? j->dst_stride : j->src_stride;
   struct tpu_access a = {.space = (enum tpu_space)(write ? j->dst_space : j->src_space),
@@ -21,8 +26,17 @@ static void dma_side(const struct dma_job *j, bool write, tpu_access_fn *access,
     return;
   for (uint32_t i2 = 0; i2 < count[2]; i2++)
     for (uint32_t i1 = 0; i1 < count[1]; i1++) {
-      a.base = (write ? j->dst : j->src) + (uint32_t)stride[1] * i1 + (uint32_t)stride[2] * i2;
-      access(opaque, &a);
+      const uint32_t base = (write ? j->dst : j->src) + (uint32_t)stride[1] * i1 + (uint32_t)stride[2] * i2;
+      a.base = base;
+      if (!func_dma_by_list(j, write)) {
+        access(opaque, &a);
+        continue;
+      }
+      a.rows = 1;
+      for (uint32_t i0 = 0; i0 < count[0]; i0++) {
+        a.base = base + (uint32_t)stride[0] * func_dma_index(m, j, i0);
+        access(opaque, &a);
+      }
     }
 }
 
@@ -33,8 +47,12 @@ void func_accesses(const struct tpu_model *m, uint32_t queue, const struct flyin
   if (queue == TPU_QUEUE_MXU) {
     tpu_mxu_accesses(m->config, &f->mxu, access, opaque);
   } else if (queue < CHANNELS) {
-    dma_side(&f->dma, false, access, opaque);
-    dma_side(&f->dma, true, access, opaque);
+    const struct tpu_access list = {
+        .space = TPU_SPACE_SMEM, .base = f->dma.list, .row_bytes = 4 * f->dma.listed, .rows = 1};
+    if (f->dma.listed != 0)
+      access(opaque, &list);
+    dma_side(m, &f->dma, false, access, opaque);
+    dma_side(m, &f->dma, true, access, opaque);
   }
 }
 
@@ -85,10 +103,10 @@ static void written(void *opaque, const struct tpu_access *w) {
 
 static void read(void *opaque, const struct tpu_access *r) {
   struct overlap *o = opaque;
-  if (r->write || o->found)
+  if (r->write || o->found || r->space != o->f->dma.dst_space)
     return;
   o->read = r;
-  dma_side(&o->f->dma, true, written, o);
+  dma_side(o->m, &o->f->dma, true, written, o);
 }
 
 /* Space between the lowest and the highest byte of one side. */
@@ -98,7 +116,8 @@ static void bounds(const struct dma_job *j, bool write, int64_t *low, int64_t *h
   *low = write ? j->dst : j->src;
   *high = *low + (write ? j->row_bytes : j->valid_row);
   for (uint32_t d = 0; d < 3; d++) {
-    int64_t last = count[d] > 0 ? (int64_t)stride[d] * (count[d] - 1) : 0;
+    const uint32_t n = d == 0 && func_dma_by_list(j, write) ? j->bound : count[d];
+    int64_t last = n > 0 ? (int64_t)stride[d] * (n - 1) : 0;
     *(last < 0 ? low : high) += last;
   }
 }

@@ -6,7 +6,7 @@
 #include "model.h"
 
 /* The segment at the reader's place (all but owner, times and data). The job must not be walked. */
-void func_dma_segment(const struct dma_job *j, struct dma_segment *s);
+void func_dma_segment(const struct tpu_model *m, const struct dma_job *j, struct dma_segment *s);
 /* The reader goes on by this many bytes. */
 void func_dma_step(struct dma_job *j, uint32_t bytes);
 /* Fetches a segment's data; sets s->error if the bus answers with an error. */

@@ -69,14 +69,28 @@ static bool held_back(struct tpu_model *m, const struct dma_segment *s) {
   return false;
 }
 
+/* Beats in which a command's list of indices lies. */
+static uint64_t list_beats(const struct tpu_model *m, const struct dma_job *j) {
+  const uint32_t beat = m->config->hbm_port_bytes;
+  return ((uint64_t)j->list % beat + 4ull * j->listed + beat - 1) / beat;
+}
+
+/* From the end of the checks, or of the command before, to the first segment. */
+static uint64_t load_time(const struct dma_job *j) {
+  return TIME_DMA_LOAD + (j->listed != 0 ? TIME_DMA_LIST_LOAD : 0);
+}
+
 void func_dma_start(struct tpu_model *m, struct flying *f) {
   static const uint64_t check = TIME_DMA_CHECK;
   struct dma_job *j = &f->dma;
   uint64_t terms = 0;
   for (uint32_t d = 0; d < 3; d++)
-    terms += (j->count[d] != 1) + (j->valid[d] != 1);
+    terms += ((d == 0 && func_dma_by_list(j, true) ? j->bound : j->count[d]) != 1) +
+             ((d == 0 && func_dma_by_list(j, false) ? j->bound : j->valid[d]) != 1);
+  if (j->listed != 0 && f->fault.code == TPU_ERROR_NONE)
+    terms += TIME_DMA_LIST_CHECK + list_beats(m, j);
   j->checked_at = m->state.cycle + check + (j->walked ? 0 : terms);
-  j->ready_at = j->checked_at + TIME_DMA_LOAD;
+  j->ready_at = j->checked_at + load_time(j);
   if (f->fault.code != TPU_ERROR_NONE || j->walked)
     f->done_at = j->ready_at + 1;
   m->state.dma.next = earlier(m->state.dma.next, j->ready_at);
@@ -215,7 +229,7 @@ static void issue(struct tpu_model *m, uint32_t channel, struct flying *f) {
   struct dma_mover *v = &d->mover[which];
   struct dma_segment *s = &v->segment[(v->head + v->count++) % MOVER_SEGMENTS];
   uint64_t now = m->state.cycle;
-  func_dma_segment(&f->dma, s);
+  func_dma_segment(m, &f->dma, s);
   func_dma_read(m, &f->dma, s);
   s->channel = (uint8_t)channel;
   s->slot = (uint8_t)(f - queue_of(m, channel)->flying);
@@ -232,6 +246,8 @@ static void issue(struct tpu_model *m, uint32_t channel, struct flying *f) {
   if (which == MOVER_HBM)
     d->reserved_beats += s->src_beats;
   func_dma_step(&f->dma, s->bytes);
+  if (f->dma.offset == 0 && f->dma.index[0] < f->dma.listed)
+    f->dma.ready_at = now + 1 + TIME_DMA_LIST_ROW;
   f->dma.segments++;
   d->last_channel = channel;
   d->issue_at = now + 1;
@@ -266,7 +282,7 @@ static uint64_t serve_walker(struct tpu_model *m) {
   if (best->dma.walked) { /* its successor is loaded behind it */
     struct flying *next = walking(m, winner);
     if (next)
-      next->dma.ready_at = later(next->dma.ready_at, now + TIME_DMA_LOAD);
+      next->dma.ready_at = later(next->dma.ready_at, now + load_time(&next->dma));
   }
   return now + 1;
 }

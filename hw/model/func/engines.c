@@ -118,7 +118,7 @@ void func_engine_start(struct tpu_model *m, uint32_t queue, struct flying *f) {
       f->done_at = s->cycle + TIME_SYNC;
   } else {
     f->dma = func_dma_decode(f->command.args);
-    if (func_dma_check(m->config, f->command.args, &f->dma, &f->fault))
+    if (func_dma_check(m, f->command.args, &f->dma, &f->fault))
       f->bytes = f->dma.bytes;
     if (f->fault.code == TPU_ERROR_NONE && func_dma_overlaps(m, f))
       func_unpredictable(m, queue, f->command.tag, "the copy overwrites a part of its own source");

@@ -47,7 +47,7 @@ static uint32_t features(const struct tpu_config *c) {
   return c->mxu_int8 << TPU_REG_FEATURES_MXU_INT8_SHIFT | c->mxu_bf16 << TPU_REG_FEATURES_MXU_BF16_SHIFT |
          c->vpu_present << TPU_REG_FEATURES_VPU_SHIFT |
          (uint32_t)(c->eup_lanes > 0) << TPU_REG_FEATURES_EUP_SHIFT |
-         c->vpu_present << TPU_REG_FEATURES_XLU_SHIFT;
+         c->vpu_present << TPU_REG_FEATURES_XLU_SHIFT | TPU_REG_FEATURES_GATHER_MASK;
 }
 
 void func_reset_registers(struct tpu_model *m) {

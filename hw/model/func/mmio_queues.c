@@ -84,6 +84,8 @@ static uint32_t dma_bits(uint32_t offset) {
     return TPU_DMA_COUNT2_COUNT2_MASK;
   case TPU_DMA_VALID2:
     return TPU_DMA_VALID2_COUNT2_MASK;
+  case TPU_DMA_BOUND:
+    return TPU_DMA_BOUND_ROWS_MASK;
   default:
     return offset < TPU_QUEUE_ARGS + 4 * TPU_DMA_ARG_WORDS ? 0xffffffffu : 0;
   }

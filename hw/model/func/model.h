@@ -57,6 +57,9 @@ struct dma_job {
   uint32_t src, dst, row_bytes, valid_row, pattern;
   uint32_t count[3], valid[3];
   int32_t src_stride[3], dst_stride[3];
+  uint32_t gather;       /* TPU_DMA_MODE.gather: 0 none, 1 the source's, 2 the destination's dimension 0 */
+  uint32_t list, listed; /* with gather: SMEM address and length of the list of indices */
+  uint32_t bound;        /* every index is below it */
   uint32_t index[3], offset; /* next byte to move: row and byte offset in the row */
   bool walked;               /* the reader is through */
   uint32_t segments;         /* issued, not yet landed */
@@ -273,8 +276,12 @@ void func_late_heads(struct tpu_model *m);
 /* ---- dma.c ------------------------------------------------------------------------------------------------
  */
 
+/* MODE.gather: which side's dimension 0 is by the list. */
+enum { DMA_BY_STRIDE, DMA_GATHER, DMA_SCATTER };
+/* Index i0 of the list of a job whose checks it has passed. */
+uint32_t func_dma_index(const struct tpu_model *m, const struct dma_job *job, uint32_t i0);
 struct dma_job func_dma_decode(const uint32_t *args);
-bool func_dma_check(const struct tpu_config *config, const uint32_t *args, const struct dma_job *job,
+bool func_dma_check(const struct tpu_model *m, const uint32_t *args, const struct dma_job *job,
                     struct tpu_fault *fault);
 /* Start, and one cycle, of the annotated timing. */
 void func_dma_start(struct tpu_model *m, struct flying *f);
@@ -293,6 +300,8 @@ bool func_dma_instant(struct tpu_model *m, struct dma_job *job, uint32_t limit, 
  */
 void func_accesses(const struct tpu_model *m, uint32_t queue, const struct flying *f, tpu_access_fn *access,
                    void *opaque);
+/* Dimension 0 of this side goes by the list. */
+bool func_dma_by_list(const struct dma_job *job, bool write);
 /* A started DMA command would overwrite some of its own source, as far as a bounded search finds. */
 bool func_dma_overlaps(const struct tpu_model *m, const struct flying *f);
 

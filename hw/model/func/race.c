@@ -147,7 +147,7 @@ void func_race_ranges(struct tpu_model *m, uint32_t queue, const struct flying *
   if (queue == TPU_QUEUE_MXU)
     func_accesses(m, queue, f, add_mxu, &(struct adding){r, c});
   else if (queue < CHANNELS)
-    race_add_dma(r, c, &f->dma);
+    race_add_dma(m, r, c, &f->dma);
   else if (queue == TPU_QUEUE_VPU)
     add_program(m, c, &f->command);
   check(m, queue, c);

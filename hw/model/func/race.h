@@ -163,7 +163,8 @@ void race_add(struct race *r, struct race_command *c, const struct tpu_access *a
 /* A range of a space that has no accesses: RACE_PROGRAM. */
 void race_add_range(struct race *r, struct race_command *c, uint32_t space, bool write, uint32_t low,
                     uint32_t bytes);
-void race_add_dma(struct race *r, struct race_command *c, const struct dma_job *job);
+void race_add_dma(const struct tpu_model *m, struct race *r, struct race_command *c,
+                  const struct dma_job *job);
 /* The same by way of marks, for the many small accesses of a vector program. */
 void race_mark(struct race *r, const struct tpu_access *access);
 void race_add_marks(struct race *r, struct race_command *c);

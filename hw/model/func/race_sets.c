@@ -112,7 +112,8 @@ void race_add_range(struct race *r, struct race_command *c, uint32_t space, bool
   add_set(r, c, &s);
 }
 
-static void add_side(struct race *r, struct race_command *c, const struct dma_job *j, bool write) {
+static void add_side(const struct tpu_model *m, struct race *r, struct race_command *c,
+                     const struct dma_job *j, bool write) {
   const uint32_t *count = write ? j->count : j->valid;
   const int32_t *stride = write ? j->dst_stride : j->src_stride;
   struct race_set s = {.space = (uint8_t)(write ? j->dst_space : j->src_space),
@@ -121,16 +122,28 @@ static void add_side(struct race *r, struct race_command *c, const struct dma_jo
                        .row = write ? j->row_bytes : j->valid_row};
   if (s.row == 0 || count[0] == 0 || count[1] == 0 || count[2] == 0)
     return;
-  for (uint32_t d = 0; d < 3; d++)
+  const bool by_list = func_dma_by_list(j, write);
+  for (uint32_t d = by_list; d < 3; d++)
     add_dimension(&s, count[d], stride[d]);
-  add_set(r, c, &s);
+  if (!by_list) {
+    add_set(r, c, &s);
+    return;
+  }
+  for (uint32_t i = 0; i < count[0]; i++) {
+    struct race_set row = s;
+    row.low += (uint32_t)stride[0] * func_dma_index(m, j, i);
+    add_set(r, c, &row);
+  }
 }
 
-void race_add_dma(struct race *r, struct race_command *c, const struct dma_job *job) {
+void race_add_dma(const struct tpu_model *m, struct race *r, struct race_command *c,
+                  const struct dma_job *job) {
   if (job->walked)
     return; /* it moves nothing */
-  add_side(r, c, job, false);
-  add_side(r, c, job, true);
+  if (job->listed != 0)
+    race_add_range(r, c, TPU_SPACE_SMEM, false, job->list, 4 * job->listed);
+  add_side(m, r, c, job, false);
+  add_side(m, r, c, job, true);
 }
 
 /* ---- marks of a vector program ----------------------------------------------------------------------------

@@ -46,6 +46,11 @@
 #define TIME_DMA_CHECK 2
 /* End of the checks, or of the command before, to the first segment of a command. */
 #define TIME_DMA_LOAD 2
+/* A list of indices: its check takes so long beside a cycle a beat, and so long after the load of the command
+ * its first row is known; every other row costs a cycle between two segments. */
+#define TIME_DMA_LIST_CHECK 4
+#define TIME_DMA_LIST_LOAD  6
+#define TIME_DMA_LIST_ROW   1
 /* Segment issued to the first beat, beside the HBM_LATENCY register; and the same for on-chip memories. */
 #define TIME_DMA_HBM_READ   3
 #define TIME_DMA_LOCAL_READ 5

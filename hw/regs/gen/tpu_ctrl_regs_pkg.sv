@@ -349,7 +349,8 @@ package tpu_ctrl_regs_pkg;
         error_e__SEM_DUPLICATE = 'ha,
         error_e__VPU_ILLEGAL = 'hb,
         error_e__VPU_PC = 'hc,
-        error_e__SEM_BUSY = 'hd
+        error_e__SEM_BUSY = 'hd,
+        error_e__INDEX = 'he
     } error_e_e;
 
     typedef enum logic [2:0] {

@@ -4,7 +4,7 @@
 /* verilator lint_off UNUSEDPARAM */
 /* verilator lint_off UNUSEDSIGNAL */
 package tpu_pkg;
-  localparam logic [31:0] TPU_ABI_HASH = 32'h39afacf4;
+  localparam logic [31:0] TPU_ABI_HASH = 32'hd471219c;
 
   // Byte offsets in the TPU window.
   localparam logic [23:0] TPU_REG_ID = 24'h000000;
@@ -56,6 +56,8 @@ package tpu_pkg;
   localparam logic [8:0] TPU_DMA_VALID01 = 9'h074;
   localparam logic [8:0] TPU_DMA_VALID2 = 9'h078;
   localparam logic [8:0] TPU_DMA_PATTERN = 9'h07c;
+  localparam logic [8:0] TPU_DMA_INDEX = 9'h080;
+  localparam logic [8:0] TPU_DMA_BOUND = 9'h084;
   localparam logic [8:0] TPU_MXU_A = 9'h040;
   localparam logic [8:0] TPU_MXU_B = 9'h044;
   localparam logic [8:0] TPU_MXU_C = 9'h048;
@@ -83,7 +85,7 @@ package tpu_pkg;
   localparam logic [7:0] TPU_ERROR_BAD_ACCESS = 8'd2;  // access to an offset without a register, or of a size or direction it does not take; detail0 = offset, detail1 = data
   localparam logic [7:0] TPU_ERROR_UNIT_ABSENT = 8'd3;  // non-zero write to a field, or use of a unit, that this configuration lacks; detail0 = offset, detail1 = data
   localparam logic [7:0] TPU_ERROR_BAD_FIELD = 8'd4;  // field value out of its range, or reserved bits not zero; detail0 = offset of the register in its queue block (or in the window for direct registers), detail1 = value
-  localparam logic [7:0] TPU_ERROR_ALIGN = 8'd5;  // address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address
+  localparam logic [7:0] TPU_ERROR_ALIGN = 8'd5;  // address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; DMA: INDEX, as MXU; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address
   localparam logic [7:0] TPU_ERROR_RANGE = 8'd6;  // access outside a memory; DMA and MXU: detail0 = operand, space << 8, detail1 = low end if negative, else exclusive high end (low 32 bits); VPU: as ALIGN
   localparam logic [7:0] TPU_ERROR_BUS = 8'd7;  // HBM answered with an error; detail0 = 0 read or 1 write, detail1 = address of the burst
   localparam logic [7:0] TPU_ERROR_SEM_OVERFLOW = 8'd8;  // a COUNT semaphore would pass 2^31-1; detail0 = semaphore, detail1 = value kept
@@ -92,6 +94,7 @@ package tpu_pkg;
   localparam logic [7:0] TPU_ERROR_VPU_ILLEGAL = 8'd11;  // illegal vector instruction; detail0 = pc, detail1 = low word of the instruction
   localparam logic [7:0] TPU_ERROR_VPU_PC = 8'd12;  // the vector program ran past the program memory; detail0 = pc
   localparam logic [7:0] TPU_ERROR_SEM_BUSY = 8'd13;  // write of a semaphore value or mode while the device is not idle; detail0 = offset, detail1 = data; not done
+  localparam logic [7:0] TPU_ERROR_INDEX = 8'd14;  // an index of a DMA gather or scatter is not below BOUND; detail0 = its place in the list, detail1 = the index
   localparam logic [7:0] TPU_EVENT_GO = 8'd1;  // the scalar core queued a command
   localparam logic [7:0] TPU_EVENT_START = 8'd2;  // its waits hold, the engine took the command
   localparam logic [7:0] TPU_EVENT_END = 8'd3;  // results visible, signals delivered; arg = bytes written (DMA) or 0
@@ -244,6 +247,8 @@ package tpu_pkg;
 
   // A copy of up to count2 x count1 x count0 rows of row_bytes bytes; dimension 0 is the innermost outer one.
   typedef struct packed {
+    logic [23:0] bound;
+    logic [31:0] index;
     logic [31:0] pattern;
     logic [15:0] valid2;
     logic [15:0] valid01_count1;
@@ -262,7 +267,7 @@ package tpu_pkg;
     logic [31:0] dst;
     logic [31:0] src;
   } tpu_dma_cmd_t;
-  localparam int unsigned TPU_DMA_ARG_WORDS = 16;
+  localparam int unsigned TPU_DMA_ARG_WORDS = 18;
   // Words of the staging block (word 0 at offset 0x40) to the struct.
   function automatic tpu_dma_cmd_t tpu_dma_cmd(input logic [TPU_DMA_ARG_WORDS*32-1:0] words);
     tpu_dma_cmd_t c;
@@ -287,6 +292,8 @@ package tpu_pkg;
     c.valid01_count1 = words[432 +: 16];
     c.valid2 = words[448 +: 16];
     c.pattern = words[480 +: 32];
+    c.index = words[512 +: 32];
+    c.bound = words[544 +: 24];
     return c;
   endfunction
   function automatic logic [31:0] tpu_dma_bits(input logic [8:0] offset);
@@ -303,6 +310,8 @@ package tpu_pkg;
       9'h074: return 32'hffffffff;
       9'h078: return 32'h0000ffff;
       9'h07c: return 32'hffffffff;
+      9'h080: return 32'hffffffff;
+      9'h084: return 32'h00ffffff;
       default: return 32'h0;
     endcase
   endfunction

@@ -5,7 +5,7 @@
 #define TPU_REGS_H
 
 /* Hash over registers, encodings and codes; compared at boot and at model load. */
-#define TPU_ABI_HASH 0x39afacf4u
+#define TPU_ABI_HASH 0xd471219cu
 
 /* ---- control registers and arrays: byte offsets in the TPU window ---- */
 /* Identification: Reads 0x4c504550, the characters PEPL. */
@@ -263,7 +263,13 @@
 #define TPU_DMA_VALID2_COUNT2_MASK 0xffffu
 /* Fill pattern: Byte at offset i of a row is byte i modulo 4 of the pattern. */
 #define TPU_DMA_PATTERN 0x7cu
-#define TPU_DMA_ARG_WORDS 16
+/* Index list: With gather: SMEM byte address of the list, 32-bit words, a multiple of 4. */
+#define TPU_DMA_INDEX 0x80u
+/* Index bound: With gather: every index is below it; the rows that the indexed side has. */
+#define TPU_DMA_BOUND 0x84u
+#define TPU_DMA_BOUND_ROWS_SHIFT 0
+#define TPU_DMA_BOUND_ROWS_MASK 0xffffffu
+#define TPU_DMA_ARG_WORDS 18
 /* A: VMEM byte address of A, row-major. */
 #define TPU_MXU_A 0x40u
 /* B: VMEM byte address of B, row-major ([K,N], transposed: [N,K]). */
@@ -387,7 +393,7 @@ enum tpu_error {
   TPU_ERROR_BAD_ACCESS = 2, /* access to an offset without a register, or of a size or direction it does not take; detail0 = offset, detail1 = data */
   TPU_ERROR_UNIT_ABSENT = 3, /* non-zero write to a field, or use of a unit, that this configuration lacks; detail0 = offset, detail1 = data */
   TPU_ERROR_BAD_FIELD = 4, /* field value out of its range, or reserved bits not zero; detail0 = offset of the register in its queue block (or in the window for direct registers), detail1 = value */
-  TPU_ERROR_ALIGN = 5, /* address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address */
+  TPU_ERROR_ALIGN = 5, /* address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; DMA: INDEX, as MXU; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address */
   TPU_ERROR_RANGE = 6, /* access outside a memory; DMA and MXU: detail0 = operand, space << 8, detail1 = low end if negative, else exclusive high end (low 32 bits); VPU: as ALIGN */
   TPU_ERROR_BUS = 7, /* HBM answered with an error; detail0 = 0 read or 1 write, detail1 = address of the burst */
   TPU_ERROR_SEM_OVERFLOW = 8, /* a COUNT semaphore would pass 2^31-1; detail0 = semaphore, detail1 = value kept */
@@ -396,6 +402,7 @@ enum tpu_error {
   TPU_ERROR_VPU_ILLEGAL = 11, /* illegal vector instruction; detail0 = pc, detail1 = low word of the instruction */
   TPU_ERROR_VPU_PC = 12, /* the vector program ran past the program memory; detail0 = pc */
   TPU_ERROR_SEM_BUSY = 13, /* write of a semaphore value or mode while the device is not idle; detail0 = offset, detail1 = data; not done */
+  TPU_ERROR_INDEX = 14, /* an index of a DMA gather or scatter is not below BOUND; detail0 = its place in the list, detail1 = the index */
 };
 /* X(name, value, description) for every member of tpu_error. */
 #define TPU_ERROR_LIST(X) \
@@ -404,7 +411,7 @@ enum tpu_error {
   X(BAD_ACCESS, 2, "access to an offset without a register, or of a size or direction it does not take; detail0 = offset, detail1 = data") \
   X(UNIT_ABSENT, 3, "non-zero write to a field, or use of a unit, that this configuration lacks; detail0 = offset, detail1 = data") \
   X(BAD_FIELD, 4, "field value out of its range, or reserved bits not zero; detail0 = offset of the register in its queue block (or in the window for direct registers), detail1 = value") \
-  X(ALIGN, 5, "address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address") \
+  X(ALIGN, 5, "address or pitch not aligned; MXU: detail0 = register offset, detail1 = value; DMA: INDEX, as MXU; VPU: detail0 = pc, sublane << 16, space << 24, detail1 = address") \
   X(RANGE, 6, "access outside a memory; DMA and MXU: detail0 = operand, space << 8, detail1 = low end if negative, else exclusive high end (low 32 bits); VPU: as ALIGN") \
   X(BUS, 7, "HBM answered with an error; detail0 = 0 read or 1 write, detail1 = address of the burst") \
   X(SEM_OVERFLOW, 8, "a COUNT semaphore would pass 2^31-1; detail0 = semaphore, detail1 = value kept") \
@@ -413,6 +420,7 @@ enum tpu_error {
   X(VPU_ILLEGAL, 11, "illegal vector instruction; detail0 = pc, detail1 = low word of the instruction") \
   X(VPU_PC, 12, "the vector program ran past the program memory; detail0 = pc") \
   X(SEM_BUSY, 13, "write of a semaphore value or mode while the device is not idle; detail0 = offset, detail1 = data; not done") \
+  X(INDEX, 14, "an index of a DMA gather or scatter is not below BOUND; detail0 = its place in the list, detail1 = the index") \
 
 enum tpu_event {
   TPU_EVENT_GO = 1, /* the scalar core queued a command */

@@ -14,7 +14,8 @@
 #include "tpu_configs.h"
 
 enum Space { kHbm = 0, kVmem = 1, kSmem = 2, kAcc = 3 };
-enum Code { kNone = 0, kBadField = 4, kRange = 6, kBus = 7 };
+enum Code { kNone = 0, kBadField = 4, kAlign = 5, kRange = 6, kBus = 7, kIndex = 14 };
+enum Indexed { kByStride = 0, kGather = 1, kScatter = 2 };
 
 struct Random {
   uint64_t s;
@@ -39,10 +40,28 @@ struct Command {
   uint32_t valid_row = 0;
   std::array<uint16_t, 3> valid{};
   uint32_t pattern = 0;
+  uint32_t list = 0, bound = 0;
   unsigned prio = 0;
 
-  std::array<uint32_t, 16> words() const {
-    std::array<uint32_t, 16> w{};
+  // Rows that a side may reach in each dimension.
+  std::array<uint32_t, 3> reach(bool write) const {
+    const auto &n = !write && fill ? valid : count;
+    std::array<uint32_t, 3> r{{n[0], n[1], n[2]}};
+    if (gather == unsigned(write ? kScatter : kGather))
+      r[0] = bound;
+    return r;
+  }
+  bool reads() const {
+    return row_bytes && count[0] && count[1] && count[2] &&
+           (!fill || (valid_row && valid[0] && valid[1] && valid[2]));
+  }
+  // Indices that it uses.
+  unsigned listed() const {
+    return gather == kScatter ? count[0] : gather == kGather && reads() ? (fill ? valid : count)[0] : 0;
+  }
+
+  std::array<uint32_t, 18> words() const {
+    std::array<uint32_t, 18> w{};
     w[0] = src;
     w[1] = dst;
     w[2] = src_space | dst_space << 2 | fill << 4 | gather << 5;
@@ -57,6 +76,8 @@ struct Command {
     w[13] = valid[0] | uint32_t(valid[1]) << 16;
     w[14] = valid[2];
     w[15] = pattern;
+    w[16] = list;
+    w[17] = bound;
     return w;
   }
 
@@ -65,10 +86,10 @@ struct Command {
     std::snprintf(
         t, sizeof t,
         "src %u:0x%x dst %u:0x%x row %u count %u,%u,%u src_stride %d,%d,%d dst_stride %d,%d,%d fill %u "
-        "valid %u:%u,%u,%u prio %u",
+        "valid %u:%u,%u,%u gather %u list 0x%x bound %u prio %u",
         src_space, src, dst_space, dst, row_bytes, count[0], count[1], count[2], src_stride[0], src_stride[1],
         src_stride[2], dst_stride[0], dst_stride[1], dst_stride[2], fill, valid_row, valid[0], valid[1],
-        valid[2], prio);
+        valid[2], gather, list, bound, prio);
     return t;
   }
 };
@@ -135,19 +156,25 @@ struct Extent {
 };
 
 inline Extent extent(uint32_t base, uint32_t row, const std::array<int32_t, 3> &stride,
-                     const std::array<uint16_t, 3> &count) {
+                     const std::array<uint32_t, 3> &count) {
   Extent e{base, __int128(base) + row};
   for (int d = 0; d < 3; ++d) {
-    const __int128 way = __int128(stride[d]) * (int(count[d]) - 1);
+    const __int128 way = __int128(stride[d]) * (int64_t(count[d]) - 1);
     (way < 0 ? e.low : e.high) += way;
   }
   return e;
 }
 
+inline uint32_t index_of(const Command &c, const Memories &mem, unsigned i) {
+  uint32_t index;
+  std::memcpy(&index, mem.block(kSmem, c.list + 4 * i, 4), 4);
+  return index;
+}
+
 // Start checks; code 0 if it may move.
 inline Outcome check(const Command &c, const Memories &mem) {
   const auto w = c.words();
-  if (c.src_space > kSmem || c.dst_space > kSmem || c.gather)
+  if (c.src_space > kSmem || c.dst_space > kSmem || c.gather > kScatter)
     return {kBadField, 0x48, w[2], 0};
   if (c.fill) {
     if (c.valid_row > c.row_bytes)
@@ -159,32 +186,49 @@ inline Outcome check(const Command &c, const Memories &mem) {
   }
   if (c.row_bytes == 0 || !c.count[0] || !c.count[1] || !c.count[2])
     return {};
+  const unsigned listed = c.listed();
+  if (listed && !c.bound)
+    return {kBadField, 0x84, 0, 0};
   const uint32_t row = c.fill ? c.valid_row : c.row_bytes;
-  const auto &count = c.fill ? c.valid : c.count;
   auto outside = [&](const Extent &e, unsigned operand, unsigned space) -> Outcome {
     if (e.low >= 0 && e.high <= __int128(mem.size(space)))
       return {};
     return {kRange, operand | space << 8, uint32_t(e.low < 0 ? e.low : e.high), 0};
   };
-  if (row && count[0] && count[1] && count[2]) {
-    const Outcome o = outside(extent(c.src, row, c.src_stride, count), 0, c.src_space);
+  if (c.reads()) {
+    const Outcome o = outside(extent(c.src, row, c.src_stride, c.reach(false)), 0, c.src_space);
     if (o.code)
       return o;
   }
-  return outside(extent(c.dst, c.row_bytes, c.dst_stride, c.count), 1, c.dst_space);
+  const Outcome o = outside(extent(c.dst, c.row_bytes, c.dst_stride, c.reach(true)), 1, c.dst_space);
+  if (o.code || !listed)
+    return o;
+  if (c.list % 4)
+    return {kAlign, 0x80, c.list, 0};
+  if (uint64_t(c.list) + 4 * listed > mem.size(kSmem))
+    return {kRange, 2 | kSmem << 8, c.list + 4 * listed, 0};
+  for (unsigned i = 0; i < listed; ++i) {
+    if (index_of(c, mem, i) >= c.bound)
+      return {kIndex, i, index_of(c, mem, i), 0};
+  }
+  return {};
 }
 
 // Calls f(destination, byte or -1 for none, source) for every byte in order.
-template <typename F> void for_each_byte(const Command &c, F f) {
+template <typename F> void for_each_byte(const Command &c, const Memories &mem, F f) {
+  const unsigned listed = c.listed();
   for (unsigned i2 = 0; i2 < c.count[2]; ++i2)
     for (unsigned i1 = 0; i1 < c.count[1]; ++i1)
       for (unsigned i0 = 0; i0 < c.count[0]; ++i0) {
         int64_t s = c.src, d = c.dst;
         const unsigned i[3] = {i0, i1, i2};
+        unsigned from[3] = {i0, i1, i2}, to[3] = {i0, i1, i2};
+        if (i0 < listed)
+          (c.gather == kGather ? from : to)[0] = index_of(c, mem, i0);
         bool inside = true;
         for (int k = 0; k < 3; ++k) {
-          s += int64_t(c.src_stride[k]) * i[k];
-          d += int64_t(c.dst_stride[k]) * i[k];
+          s += int64_t(c.src_stride[k]) * from[k];
+          d += int64_t(c.dst_stride[k]) * to[k];
           inside = inside && (!c.fill || i[k] < c.valid[k]);
         }
         for (uint32_t b = 0; b < c.row_bytes; ++b) {
@@ -199,7 +243,7 @@ inline Outcome execute(const Command &c, Memories &mem) {
   Outcome o = check(c, mem);
   if (o.code)
     return o;
-  for_each_byte(c, [&](uint64_t d, bool copied, uint64_t s, uint8_t pattern) {
+  for_each_byte(c, mem, [&](uint64_t d, bool copied, uint64_t s, uint8_t pattern) {
     mem.at(c.dst_space, d) = copied ? mem.at(c.src_space, s) : pattern;
     ++o.bytes;
   });

@@ -2,7 +2,8 @@
 //
 // Random commands that are defined: what channels write is disjoint from all that is read and from what
 // other channels write, and the rows of one command do not overlap. Commands of one channel may write
-// the same bytes, which shows the order.
+// the same bytes, which shows the order. The upper half of each SMEM chunk holds lists of indices below
+// kIndices, with repetitions.
 #pragma once
 #include "command.h"
 
@@ -67,12 +68,15 @@ inline std::string difference(const Memories &got, const Memories &want) {
   return "";
 }
 
+constexpr uint32_t kIndices = 16;
+
 inline void randomise(Memories &mem, Random &random) {
   for (unsigned s = 0; s < 3; ++s) {
     for (unsigned c = 0; c < 8; ++c) {
       uint8_t *p = mem.block(s, Chunks::base(s, c), Chunks::bytes(s));
       for (uint32_t i = 0; i < Chunks::bytes(s); i += 4) {
-        const uint32_t x = random.next();
+        const bool list = s == kSmem && i >= Chunks::bytes(s) / 2;
+        const uint32_t x = list ? random.below(kIndices) : random.next();
         std::memcpy(p + i, &x, 4);
       }
     }
@@ -135,6 +139,14 @@ inline Command random_command(Random &random, const Chunks &chunks, unsigned cha
   c.row_bytes = std::min(c.row_bytes, std::min(dst_size, src_size) / 2);
   for (auto &n : c.count)
     n = uint16_t(random.percent(60) ? 1 : random.percent(4) ? 0 : random.range(1, 6));
+  if (random.percent(25)) {
+    c.gather = random.range(kGather, kScatter);
+    c.bound = kIndices + random.below(4);
+    c.count[0] = uint16_t(random.percent(4) ? 0 : random.range(1, 24));
+    c.list = chunks.read(kSmem, random) + Chunks::bytes(kSmem) / 2 +
+             4 * random.below(Chunks::bytes(kSmem) / 8 - 24);
+    c.row_bytes = std::min(c.row_bytes, std::min(dst_size, src_size) / 44);
+  }
 
   // Destination: dimensions in any order, each stride past what the inner ones cover.
   for (;;) {
@@ -145,9 +157,9 @@ inline Command random_command(Random &random, const Chunks &chunks, unsigned cha
     for (unsigned d : order) {
       const uint32_t gap = random.percent(40) ? 0 : random.below(40);
       c.dst_stride[d] = int32_t(cover + gap) * (random.percent(20) ? -1 : 1);
-      cover += (cover + gap) * (std::max<unsigned>(c.count[d], 1) - 1);
+      cover += (cover + gap) * (std::max<unsigned>(c.reach(true)[d], 1) - 1);
     }
-    const Extent e = extent(0, c.row_bytes, c.dst_stride, c.count);
+    const Extent e = extent(0, c.row_bytes, c.dst_stride, c.reach(true));
     const bool nothing = !c.row_bytes || !c.count[0] || !c.count[1] || !c.count[2];
     if (nothing)
       break;
@@ -163,15 +175,14 @@ inline Command random_command(Random &random, const Chunks &chunks, unsigned cha
 
   // Source: anything that fits, overlaps included.
   const uint32_t row = c.fill ? c.valid_row : c.row_bytes;
-  const auto &count = c.fill ? c.valid : c.count;
   for (unsigned tries = 0;; ++tries) {
     for (auto &s : c.src_stride) {
       s = random.percent(20) || tries > 20
               ? 0
               : int32_t(random.below(2 * row + 40)) * (random.percent(30) ? -1 : 1);
     }
-    const Extent e = extent(0, row, c.src_stride, count);
-    if (!row || !count[0] || !count[1] || !count[2]) {
+    const Extent e = extent(0, row, c.src_stride, c.reach(false));
+    if (!c.reads()) {
       c.src = random.next();
       break;
     }
@@ -182,9 +193,9 @@ inline Command random_command(Random &random, const Chunks &chunks, unsigned cha
   }
   // Strides of dimensions with one element mean nothing.
   for (unsigned d = 0; d < 3; ++d) {
-    if (c.count[d] == 1 && random.percent(30))
+    if (c.reach(true)[d] == 1 && random.percent(30))
       c.dst_stride[d] = int32_t(random.next());
-    if (c.count[d] == 1 && random.percent(30))
+    if (c.count[d] == 1 && c.reach(false)[d] <= 1 && random.percent(30))
       c.src_stride[d] = int32_t(random.next());
   }
   if (!c.fill) {
@@ -192,6 +203,10 @@ inline Command random_command(Random &random, const Chunks &chunks, unsigned cha
     c.valid_row = random.next();
     for (auto &v : c.valid)
       v = uint16_t(random.next());
+  }
+  if (!c.gather) {
+    c.list = random.next();
+    c.bound = random.next() & 0xffffff;
   }
   return c;
 }
@@ -203,7 +218,7 @@ inline Command random_fault(Random &random, const Chunks &chunks, unsigned chann
     n = std::max<uint16_t>(n, 1);
   c.row_bytes = std::max(c.row_bytes, 1u);
   for (unsigned n = random.range(1, 2); n > 0; --n) {
-    switch (random.below(9)) {
+    switch (random.below(13)) {
     case 0:
       c.src_space = kAcc;
       break;
@@ -212,6 +227,32 @@ inline Command random_fault(Random &random, const Chunks &chunks, unsigned chann
       break;
     case 2:
       c.gather = random.range(1, 3);
+      break;
+    case 9: // a list past the end of SMEM, or not aligned
+      c.gather = random.range(1, 2);
+      c.fill = 0;
+      c.count[0] = uint16_t(random.range(76, 300));
+      c.bound = kIndices;
+      c.list = device().smem_bytes - random.below(300);
+      break;
+    case 10: // an index out of bounds, in what nobody writes
+      c.gather = random.range(1, 2);
+      c.count[0] = uint16_t(random.range(1, 100));
+      c.list = chunks.read(kSmem, random) + 4 * random.below(Chunks::bytes(kSmem) / 4 - 100);
+      c.bound = random.below(20);
+      break;
+    case 11: {
+      const unsigned by = random.range(1, 2);
+      c.gather = by;
+      c.bound = random.next() & 0xffffff;
+      (by == kGather ? c.src_stride : c.dst_stride)[0] = int32_t(random.next()) >> random.below(32);
+      break;
+    }
+    case 12: // the first index that is too large is found, and no later one
+      c.gather = random.range(1, 2);
+      c.count = {{uint16_t(random.range(1, 200)), 1, 1}};
+      c.list = chunks.read(kSmem, random) + Chunks::bytes(kSmem) / 2 + 4 * random.below(16);
+      c.bound = kIndices - 1;
       break;
     case 3:
       c.fill = 1;

@@ -126,6 +126,40 @@ void figure_rates(Bench &b) {
   rate("VMEM to VMEM, one row", {{2, copy(kVmem, 0, kVmem, size, size)}}, ideal, 97);
 }
 
+// Rows by a list: any order, some twice.
+void figure_lists(Bench &b) {
+  const uint16_t rows = 128;
+  for (uint32_t i = 0; i < rows; ++i) {
+    const uint32_t index = (i * 37 + i / 5) % 200;
+    std::memcpy(b.mem.block(kSmem, 4 + 4 * i, 4), &index, 4);
+  }
+  for (uint32_t row : {32u, 64u, 256u}) {
+    for (unsigned by : {kGather, kScatter}) {
+      Command c = by == kGather ? copy(kHbm, 0, kVmem, 0, row, rows) : copy(kVmem, 0, kHbm, 0, row, rows);
+      c.gather = by;
+      c.list = 4;
+      c.bound = 200;
+      std::string why;
+      const Span s = timed(b, {{by == kGather ? 0u : 3u, c}}, why);
+      figure(std::string(by == kGather ? "gather" : "scatter") + " of 128 rows of " + std::to_string(row) +
+                 " bytes, cycles beside latency and data",
+             double(s.cycles()) - latency(c) - row / 16.0 * rows, by == kGather && row == 32 ? 300 : 70,
+             false, why);
+    }
+  }
+  Command outer = copy(kVmem, 0, kVmem, figure_bytes(), 64, 16);
+  outer.count = {{16, 4, 2}};
+  outer.src_stride = {{64, 16, 8192}};
+  outer.dst_stride = {{64, 1024, 4096}};
+  outer.gather = kGather;
+  outer.list = 4;
+  outer.bound = 200;
+  std::string why;
+  const Span s = timed(b, {{2, outer}}, why);
+  figure("gather of 4 x 2 times 16 rows of 64 bytes, VMEM to VMEM, cycles beside data",
+         double(s.cycles()) - 4.0 * 128, 60, false, why);
+}
+
 void figure_both_ways(Bench &b) {
   const uint32_t size = figure_bytes();
   std::string why;
@@ -200,6 +234,7 @@ void figures() {
   Bench b(g_seed);
   randomise(b.mem, b.random);
   figure_rates(b);
+  figure_lists(b);
   figure_both_ways(b);
   figure_latencies(b);
   figure_gaps(b);
@@ -245,9 +280,9 @@ std::string random_round(Bench &b, unsigned commands, bool faults) {
     const bool code = e.front().second.code;
     e.pop_front();
     // Results are visible at completion. Only the last command's: later ones write the same places.
-    if (!code && e.empty() && !d.command.fill) {
+    if (!code && e.empty() && !d.command.fill && d.command.gather != kScatter) {
       bool same = true;
-      for_each_byte(d.command, [&](uint64_t to, bool, uint64_t from, uint8_t) {
+      for_each_byte(d.command, b.mem, [&](uint64_t to, bool, uint64_t from, uint8_t) {
         same = same && b.mem.at(d.command.dst_space, to) == b.mem.at(d.command.src_space, from);
       });
       if (!same)
@@ -630,7 +665,7 @@ void disturbed(bool by_reset) {
     for (unsigned c = 0; c < kChannels; ++c) {
       for (unsigned i = b.random.below(6); i > 0; --i) {
         const Command cmd = random_command(b.random, chunks, c);
-        for_each_byte(cmd, [&](uint64_t d, bool, uint64_t, uint8_t) {
+        for_each_byte(cmd, b.mem, [&](uint64_t d, bool, uint64_t, uint8_t) {
           after.at(cmd.dst_space, d) = uint8_t(~*before.block(cmd.dst_space, d, 1));
         });
         b.push(c, cmd);

@@ -279,7 +279,7 @@ inline uint32_t Model::control(const Access &a, uint64_t cycle) {
     return TPU_ABI_HASH;
   case TPU_REG_FEATURES:
     return config.mxu_int8 | config.mxu_bf16 << 1 | config.vpu_present << 2 |
-           uint32_t(config.eup_lanes != 0) << 3 | config.vpu_present << 4;
+           uint32_t(config.eup_lanes != 0) << 3 | config.vpu_present << 4 | 1u << 5;
   case TPU_REG_CTRL:
     return 0;
   case TPU_REG_STATUS:
@@ -375,7 +375,10 @@ inline uint32_t stage_bits(uint32_t q, uint32_t o) {
   if (q < 4) {
     if (word >= TPU_DMA_ARG_WORDS)
       return 0;
-    return o == TPU_DMA_MODE ? 0x7f : o == TPU_DMA_COUNT2 || o == TPU_DMA_VALID2 ? 0xffff : 0xffffffff;
+    return o == TPU_DMA_MODE                            ? 0x7f
+           : o == TPU_DMA_COUNT2 || o == TPU_DMA_VALID2 ? 0xffff
+           : o == TPU_DMA_BOUND                         ? 0xffffff
+                                                        : 0xffffffff;
   }
   if (q == TPU_QUEUE_MXU) {
     if (word >= TPU_MXU_ARG_WORDS)

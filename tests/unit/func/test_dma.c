@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DMA against a reference of its own: one loop over bytes, from the contract. All pairs of spaces, alignments
- * and lengths around 4 KiB, strides, fill, empty commands; random descriptors, valid or not, with the error
- * that the contract's order of checks gives.
+ * and lengths around 4 KiB, strides, fill, empty commands, lists of indices; random descriptors, valid or
+ * not, with the error that the contract's order of checks gives.
  */
 #include "func_test.h"
 
@@ -25,15 +25,24 @@ static int64_t address(uint32_t base, const int32_t *stride, const uint32_t *ind
   return a;
 }
 
+static uint32_t listed(const struct image *m, const struct host_dma *d, uint32_t i0) {
+  uint32_t index;
+  memcpy(&index, m->bytes[2] + d->list + 4 * i0, sizeof index);
+  return index;
+}
+
 static void reference_copy(struct image *m, const struct host_dma *d) {
   uint32_t i[3];
   for (i[2] = 0; i[2] < d->count[2]; i[2]++)
     for (i[1] = 0; i[1] < d->count[1]; i[1]++)
       for (i[0] = 0; i[0] < d->count[0]; i[0]++) {
-        int64_t src = address(d->src, d->src_stride, i), dst = address(d->dst, d->dst_stride, i);
+        const bool inside = !d->fill || (i[0] < d->valid[0] && i[1] < d->valid[1] && i[2] < d->valid[2]);
+        const bool gathered = d->gather == 1 && inside && (!d->fill || d->valid_row > 0);
+        uint32_t from[3] = {gathered ? listed(m, d, i[0]) : i[0], i[1], i[2]};
+        uint32_t to[3] = {d->gather == 2 ? listed(m, d, i[0]) : i[0], i[1], i[2]};
+        int64_t src = address(d->src, d->src_stride, from), dst = address(d->dst, d->dst_stride, to);
         for (uint32_t b = 0; b < d->row_bytes; b++) {
-          bool valid = !d->fill ||
-                       (b < d->valid_row && i[0] < d->valid[0] && i[1] < d->valid[1] && i[2] < d->valid[2]);
+          bool valid = inside && (!d->fill || b < d->valid_row);
           m->bytes[d->dst_space][dst + b] =
               valid ? m->bytes[d->src_space][src + b] : (uint8_t)(d->pattern >> 8 * (b % 4));
         }
@@ -55,8 +64,8 @@ static struct host_error range_error(const struct image *m, uint32_t operand, ui
 }
 
 static struct host_error reference_check(const struct image *m, const struct host_dma *d) {
-  uint32_t mode = d->src_space | d->dst_space << 2 | (uint32_t)d->fill << 4;
-  if (d->src_space > 2 || d->dst_space > 2)
+  uint32_t mode = d->src_space | d->dst_space << 2 | (uint32_t)d->fill << 4 | d->gather << 5;
+  if (d->src_space > 2 || d->dst_space > 2 || d->gather > 2)
     return (struct host_error){TPU_ERROR_BAD_FIELD, 0, 0, TPU_DMA_MODE, mode};
   if (d->fill) {
     if (d->valid_row > d->row_bytes)
@@ -70,11 +79,31 @@ static struct host_error reference_check(const struct image *m, const struct hos
     return (struct host_error){0};
   const uint32_t *valid = d->fill ? d->valid : d->count;
   uint32_t valid_row = d->fill ? d->valid_row : d->row_bytes;
+  bool reads = valid_row != 0 && valid[0] != 0 && valid[1] != 0 && valid[2] != 0;
+  uint32_t from[3] = {d->gather == 1 ? d->bound : valid[0], valid[1], valid[2]};
+  uint32_t to[3] = {d->gather == 2 ? d->bound : d->count[0], d->count[1], d->count[2]};
+  uint32_t entries = d->gather == 2 ? d->count[0] : d->gather == 1 && reads ? valid[0] : 0;
   struct host_error e = {0};
-  if (valid_row != 0 && valid[0] != 0 && valid[1] != 0 && valid[2] != 0)
-    e = range_error(m, 0, d->src_space, d->src, d->src_stride, valid, valid_row);
-  return e.code ? e : range_error(m, 1, d->dst_space, d->dst, d->dst_stride, d->count, d->row_bytes);
+  if (entries != 0 && d->bound == 0)
+    return (struct host_error){TPU_ERROR_BAD_FIELD, 0, 0, TPU_DMA_BOUND, 0};
+  if (reads)
+    e = range_error(m, 0, d->src_space, d->src, d->src_stride, from, valid_row);
+  if (e.code == 0)
+    e = range_error(m, 1, d->dst_space, d->dst, d->dst_stride, to, d->row_bytes);
+  if (e.code != 0 || entries == 0)
+    return e;
+  if (d->list % 4 != 0)
+    return (struct host_error){TPU_ERROR_ALIGN, 0, 0, TPU_DMA_INDEX, d->list};
+  if ((uint64_t)d->list + 4 * entries > m->size[2])
+    return (struct host_error){TPU_ERROR_RANGE, 0, 0, 2 | 2 << 8, d->list + 4 * entries};
+  for (uint32_t i = 0; i < entries; i++)
+    if (listed(m, d, i) >= d->bound)
+      return (struct host_error){TPU_ERROR_INDEX, 0, 0, i, listed(m, d, i)};
+  return e;
 }
+
+/* Lists of indices below LISTED, at the begin of SMEM. */
+enum { LISTED = 12, LISTS = 64, LISTS_END = 1024 };
 
 /* ---- bench ------------------------------------------------------------------------------------------------
  */
@@ -101,6 +130,8 @@ static void open_bench(struct bench *b, uint32_t salt) {
     for (uint32_t i = 0; i < AREA; i++)
       b->copy[s][i] = (uint8_t)check_random32(&b->random);
   }
+  for (uint32_t i = LISTS; i < LISTS_END; i += 4)
+    memcpy(b->copy[2] + i, &(uint32_t){check_random_below(&b->random, LISTED)}, 4);
   memcpy(b->h.hbm, b->copy[0], AREA);
   host_poke(&b->h, TPU_SPACE_VMEM, 0, b->copy[1], AREA);
   host_poke(&b->h, TPU_SPACE_SMEM, 0, b->copy[2], AREA);
@@ -203,7 +234,8 @@ static void test_matrix(uint32_t src_space, uint32_t dst_space) {
  * Dimensions in a random order, so that strides may be larger inside than outside; each stride at least spans
  * what lies inside it, hence rows do not overlap. Returns the span in bytes.
  */
-static uint32_t random_strides(struct bench *b, const struct host_dma *d, int32_t *stride, bool disjoint) {
+static uint32_t random_strides(struct bench *b, const struct host_dma *d, const uint32_t *count,
+                               int32_t *stride, bool disjoint) {
   uint32_t order[3] = {0, 1, 2}, span = d->row_bytes;
   for (uint32_t i = 2; i > 0; i--) {
     uint32_t j = check_random_below(&b->random, i + 1), t = order[i];
@@ -215,8 +247,8 @@ static uint32_t random_strides(struct bench *b, const struct host_dma *d, int32_
     if (!disjoint && check_random_below(&b->random, 3) == 0)
       s = 0; /* broadcast */
     stride[k] = (int32_t)s;
-    if (d->count[k] > 1)
-      span += s * (d->count[k] - 1);
+    if (count[k] > 1)
+      span += s * (count[k] - 1);
     if (check_random_below(&b->random, 3) == 0)
       stride[k] = -stride[k];
   }
@@ -247,12 +279,24 @@ static bool random_valid(struct bench *b, struct host_dma *d) {
   for (int k = 0; k < 3; k++)
     d->valid[k] =
         check_random_below(&b->random, 3) ? d->count[k] : check_random_below(&b->random, d->count[k] + 1);
-  uint32_t src = random_strides(b, d, d->src_stride, false), dst = random_strides(b, d, d->dst_stride, true);
-  if (src > AREA / 2 || dst > AREA / 2)
+  uint32_t from[3], to[3];
+  if (check_random_below(&b->random, 3) == 0) {
+    d->gather = 1 + check_random_below(&b->random, 2);
+    d->bound = 1 + check_random_below(&b->random, LISTED);
+    d->list = LISTS + 4 * check_random_below(&b->random, (LISTS_END - LISTS) / 4 - d->count[0] + 1);
+  }
+  memcpy(from, d->count, sizeof from);
+  memcpy(to, d->count, sizeof to);
+  if (d->gather != 0)
+    (d->gather == 1 ? from : to)[0] = d->bound;
+  uint32_t src = random_strides(b, d, from, d->src_stride, false);
+  uint32_t dst = random_strides(b, d, to, d->dst_stride, true);
+  if (src > AREA / 2 - LISTS_END || dst > AREA / 2)
     return false;
-  d->src = base_for(b, d->count, d->src_stride, src, 0, AREA / 2); /* source and destination never overlap */
-  d->dst = base_for(b, d->count, d->dst_stride, dst, AREA / 2, AREA);
-  return true;
+  /* Source, lists and destination never overlap. */
+  d->src = base_for(b, from, d->src_stride, src, LISTS_END, AREA / 2);
+  d->dst = base_for(b, to, d->dst_stride, dst, AREA / 2, AREA);
+  return reference_check(&b->image, d).code == 0;
 }
 
 static void test_random_valid(void) {
@@ -303,6 +347,24 @@ static void random_wild(struct bench *b, struct host_dma *d) {
     d->src_stride[k] = (int32_t)wild(r);
     d->dst_stride[k] = (int32_t)wild(r);
   }
+  if (check_random_below(r, 4) != 0)
+    return;
+  d->gather = check_random_below(r, 8) ? 1 + check_random_below(r, 2) : 3;
+  d->list = check_random_below(r, 8) ? LISTS / 2 + 4 * check_random_below(r, 200) : wild(r);
+  d->bound = check_random_below(r, 8) ? check_random_below(r, LISTED + 2) : wild(r) & 0xffffff;
+  if (check_random_below(r, 2)) { /* nothing else is wrong with it */
+    *d = (struct host_dma){.src_space = d->src_space % 3,
+                           .dst_space = d->dst_space % 3,
+                           .src = 1024,
+                           .dst = 8192,
+                           .row_bytes = 16,
+                           .count = {1 + check_random_below(r, 300), 1, 1},
+                           .src_stride = {16},
+                           .dst_stride = {16},
+                           .gather = d->gather,
+                           .list = d->list,
+                           .bound = d->bound};
+  }
 }
 
 static void test_random_errors(void) {
@@ -331,6 +393,9 @@ static void test_random_errors(void) {
   check(kinds[TPU_ERROR_RANGE] > count / 4 && kinds[TPU_ERROR_BAD_FIELD] > count / 20,
         "dma: the random commands have %u RANGE and %u BAD_FIELD errors", kinds[TPU_ERROR_RANGE],
         kinds[TPU_ERROR_BAD_FIELD]);
+  check(kinds[TPU_ERROR_INDEX] > count / 50 && kinds[TPU_ERROR_ALIGN] > 0,
+        "dma: %u of them have an INDEX error, %u lists are not aligned", kinds[TPU_ERROR_INDEX],
+        kinds[TPU_ERROR_ALIGN]);
   if (!memories_agree(&bench))
     note(&bench, &(struct host_dma){0}, "something was moved");
   close_bench(&bench, "random commands that must fail");

@@ -150,7 +150,7 @@ static void test_identity(void) {
                       c->mxu_bf16 << TPU_REG_FEATURES_MXU_BF16_SHIFT |
                       c->vpu_present << TPU_REG_FEATURES_VPU_SHIFT |
                       (uint32_t)(c->eup_lanes > 0) << TPU_REG_FEATURES_EUP_SHIFT |
-                      c->vpu_present << TPU_REG_FEATURES_XLU_SHIFT;
+                      c->vpu_present << TPU_REG_FEATURES_XLU_SHIFT | TPU_REG_FEATURES_GATHER_MASK;
   check(host_read(&h, TPU_REG_FEATURES) == features, "FEATURES 0x%x are the configuration's",
         host_read(&h, TPU_REG_FEATURES));
   unsigned wrong = 0;
@@ -215,7 +215,10 @@ static uint32_t stage_bits(uint32_t queue, uint32_t o) {
   if (o < TPU_QUEUE_ARGS)
     return 0xffffffff;
   if (queue < TPU_QUEUE_MXU)
-    return o == TPU_DMA_MODE ? 0x7f : o == TPU_DMA_COUNT2 || o == TPU_DMA_VALID2 ? 0xffff : 0xffffffff;
+    return o == TPU_DMA_MODE                            ? 0x7f
+           : o == TPU_DMA_COUNT2 || o == TPU_DMA_VALID2 ? 0xffff
+           : o == TPU_DMA_BOUND                         ? 0xffffff
+                                                        : 0xffffffff;
   if (queue == TPU_QUEUE_MXU)
     return o == TPU_MXU_MODE ? 7 : o >= TPU_MXU_M && o <= TPU_MXU_K ? 0xfffff : 0xffffffff;
   return o == TPU_VPU_ENTRY         ? 0xffff
@@ -267,7 +270,7 @@ static void test_staging(void) {
     }
   check(wrong == 0, "staging registers are 0 after reset (%u are not)", wrong);
   check(kept == 0, "staging registers keep what is written, also over an abort (%u do not)", kept);
-  check(rejected == reserved && reserved == 26,
+  check(rejected == reserved && reserved == 30,
         "reserved bits in %u of %u staging registers: BAD_FIELD, not stored", rejected, reserved);
   host_write(&h, TPU_REG_CTRL, TPU_REG_CTRL_SOFT_RESET_MASK);
   host_run(&h, LIMIT);

@@ -3,8 +3,8 @@
 #
 # Size of the runtime (all of the kernel runtime, whether a program uses it or not, and what it and a program that
 # does nothing use of the drivers) as linked: code with constants, and static data, from the map of a link
-# that keeps all of the kernel runtime. Vector functions with vector_cross.c, and the prediction (pl_plan(), pl_predict()), are
-# counted apart: a program that uses none does not have them. With --check a line PASS or FAIL a bar.
+# that keeps all of the kernel runtime. Vector functions with vector_cross.c, the prediction (pl_plan(), pl_predict()), and
+# gathers and scatters are counted apart: a program that uses none does not have them. With --check a line PASS or FAIL a bar.
 #
 #   size.sh MAP [--check]
 
@@ -13,15 +13,17 @@ DATA_BAR=$((32 * 1024))
 VECTOR_CODE_BAR=$((24 * 1024))
 VECTOR_DATA_BAR=$((12 * 1024))
 PLAN_CODE_BAR=$((8 * 1024))
+LIST_CODE_BAR=$((6 * 1024))
 
 # A section's name may be on the line before its address, size and object.
-code=0 data=0 vector_code=0 vector_data=0 plan=0
+code=0 data=0 vector_code=0 vector_data=0 plan=0 list=0
 while read -r part name size; do
   case $part$name in
     vector.text* | vector.rodata* | vector.srodata*) vector_code=$((vector_code + size)) ;;
     vector.data* | vector.sdata*) vector_code=$((vector_code + size)) vector_data=$((vector_data + size)) ;;
     vector.bss* | vector.sbss*) vector_data=$((vector_data + size)) ;;
     plan.text* | plan.rodata* | plan.srodata* | plan.data* | plan.sdata* | plan.bss* | plan.sbss*) plan=$((plan + size)) ;;
+    list.text* | list.rodata* | list.srodata* | list.data* | list.sdata* | list.bss* | list.sbss*) list=$((list + size)) ;;
     core.text* | core.rodata* | core.srodata*) code=$((code + size)) ;;
     core.data* | core.sdata*) code=$((code + size)) data=$((data + size)) ;;
     core.bss* | core.sbss*) data=$((data + size)) ;;
@@ -33,10 +35,13 @@ done < <(awk '
   { object = "" }
   /^ \./ { name = $1; size = $3; object = $4 }
   /^ +0x/ { size = $2; object = $3 }
-  object ~ /obj\/(hal|pallas)\// { print object ~ /pallas\/(vfn_|vector_cross)/ ? "vector" : object ~ /pallas\/predict/ ? "plan" : "core", name, size }' "$1")
+  object ~ /obj\/(hal|pallas)\// {
+    print object ~ /pallas\/(vfn_|vector_cross)/ ? "vector" : object ~ /pallas\/predict/ ? "plan" : object ~ /pallas\/list/ ? "list" : "core",
+      name, size }' "$1")
 [ "$code" -gt 0 ] || { echo "size.sh: no runtime in $1" >&2; exit 1; }
 if [ "$2" != --check ]; then
   echo "runtime: $code bytes of code and constants (bar $CODE_BAR), $data bytes of static data (bar $DATA_BAR)"
+  echo "gathers and scatters: $list bytes (bar $LIST_CODE_BAR)"
   echo "vector functions: $vector_code bytes (bar $VECTOR_CODE_BAR), $vector_data bytes of static data (bar $VECTOR_DATA_BAR)"
   echo "prediction: $plan bytes (bar $PLAN_CODE_BAR)"
   exit 0
@@ -47,6 +52,7 @@ check() {
 }
 check code "$code" $CODE_BAR
 check data "$data" $DATA_BAR
+check "gathers and scatters" "$list" $LIST_CODE_BAR
 check "vector functions" "$vector_code" $VECTOR_CODE_BAR
 check "vector functions' data" "$vector_data" $VECTOR_DATA_BAR
 check prediction "$plan" $PLAN_CODE_BAR

@@ -173,8 +173,7 @@ void pl_sync_copy(pl_ref src_ref, pl_ref dst_ref) {
   pl_queue_copy(c, src, dst);
 }
 
-/* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
-static int one_semaphore(struct pl_context *c, pl_ref ref) {
+int pl_one_semaphore(struct pl_context *c, pl_ref ref) {
   const struct pl_view *v = pl_use(c, ref);
 
   if (v == NULL)
@@ -197,7 +196,7 @@ static const pl_copy_handle no_copy = {PL_NO_REF, PL_NO_REF, 0, 0, 0};
 pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semaphore) {
   struct pl_context *c = pl_self();
   const struct pl_view *src = pl_use(c, src_ref), *dst = pl_use(c, dst_ref);
-  const int number = one_semaphore(c, semaphore);
+  const int number = pl_one_semaphore(c, semaphore);
 
   if (src == NULL || dst == NULL || number < 0 || check_copy(src, dst) != PL_OK)
     return no_copy;
@@ -222,6 +221,14 @@ static bool use_handle(struct pl_context *c, const pl_copy_handle *copy, const c
   return true;
 }
 
+void pl_copy_started(const struct pl_context *c, const struct pl_queue *q, const struct pl_view *dst,
+                     const pl_copy_handle *copy) {
+  struct pl_semaphore_state *s = &pl_semaphores[copy->semaphore];
+  s->started += copy->bytes;
+  s->queue = q->number;
+  s->tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+}
+
 void pl_start_priority(const pl_copy_handle *copy, unsigned priority) {
   struct pl_context *c = pl_self();
 
@@ -236,13 +243,9 @@ void pl_start_priority(const pl_copy_handle *copy, unsigned priority) {
     return;
   }
   struct pl_queue *q = queue_for(c, dst);
-  const uint32_t signal = (TPU_Q_SIGNALS_EN0_MASK | TPU_Q_SIGNALS_BYTES0_MASK | copy->semaphore)
-                          << TPU_Q_SIGNALS_SEM1_SHIFT;
-  if (!start_copy(c, q, src, dst, signal | priority << TPU_Q_SIGNALS_PRIORITY_SHIFT))
-    return;
-  pl_semaphores[copy->semaphore].started += copy->bytes;
-  pl_semaphores[copy->semaphore].queue = q->number;
-  pl_semaphores[copy->semaphore].tag = PL_TAG(PL_TAG_COPY, dst->index) + c->step;
+  const uint32_t signal = pl_signal_bytes(copy->semaphore);
+  if (start_copy(c, q, src, dst, signal | priority << TPU_Q_SIGNALS_PRIORITY_SHIFT))
+    pl_copy_started(c, q, dst, copy);
 }
 
 void pl_start(const pl_copy_handle *copy) {
@@ -309,7 +312,7 @@ void pl_wait_all(const pl_copy_handle *copies, unsigned n) {
 
 void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
   struct pl_context *c = pl_self();
-  const int semaphore = one_semaphore(c, ref);
+  const int semaphore = pl_one_semaphore(c, ref);
   struct pl_deps deps;
 
   deps.mask = 0;
@@ -330,7 +333,7 @@ void pl_semaphore_signal(pl_ref ref, uint32_t amount) {
 
 void pl_semaphore_wait(pl_ref ref, uint32_t amount) {
   struct pl_context *c = pl_self();
-  const int semaphore = one_semaphore(c, ref);
+  const int semaphore = pl_one_semaphore(c, ref);
 
   if (semaphore < 0 || amount == 0 || !take(c, semaphore, amount))
     return;
@@ -339,7 +342,7 @@ void pl_semaphore_wait(pl_ref ref, uint32_t amount) {
 
 uint32_t pl_semaphore_read(pl_ref ref) {
   struct pl_context *c = pl_self();
-  const int semaphore = one_semaphore(c, ref);
+  const int semaphore = pl_one_semaphore(c, ref);
   uint32_t value = 0;
 
   if (semaphore < 0 || !pl_wait_ticket(c, TPU_QUEUE_SYNC, c->queue[TPU_QUEUE_SYNC].issued))

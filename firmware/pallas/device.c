@@ -130,6 +130,8 @@ void pl_device_error(void) {
   if (e.code == TPU_ERROR_RANGE && e.queue <= TPU_QUEUE_MXU)
     pl_message_add(": operand %u ends at 0x%x of %s", (unsigned)(e.detail[0] & 255), (unsigned)e.detail[1],
                    name_of(spaces, sizeof spaces / sizeof spaces[0], e.detail[0] >> 8 & 255));
+  else if (e.code == TPU_ERROR_INDEX)
+    pl_message_add(": entry %u of the list is %d, no row", (unsigned)e.detail[0], (int)e.detail[1]);
   else if (e.code == TPU_ERROR_SEM_OVERFLOW || e.code == TPU_ERROR_SEM_UNDERFLOW)
     pl_message_add(": semaphore %u keeps %u", (unsigned)e.detail[0], (unsigned)e.detail[1]);
   else

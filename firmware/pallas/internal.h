@@ -547,6 +547,15 @@ void pl_fence(struct pl_context *c, uint32_t queues);
 void pl_fence_all(struct pl_context *c);
 /* The end of a scope or kernel: is this semaphore zero, and was every copy waited for? */
 pl_status pl_check_semaphore(struct pl_context *c, uint32_t semaphore, const char *what);
+/* The one hardware semaphore of a ref; -1 with a sticky error if it is none or several. */
+int pl_one_semaphore(struct pl_context *c, pl_ref ref);
+/* SIGNALS of a copy that counts its bytes there. */
+static inline uint32_t pl_signal_bytes(uint32_t semaphore) {
+  return (TPU_Q_SIGNALS_EN0_MASK | TPU_Q_SIGNALS_BYTES0_MASK | semaphore) << TPU_Q_SIGNALS_SEM1_SHIFT;
+}
+/* An asynchronous copy was queued: its semaphore will get the bytes. */
+void pl_copy_started(const struct pl_context *c, const struct pl_queue *q, const struct pl_view *dst,
+                     const pl_copy_handle *copy);
 /* Queues a copy in program order between views that were checked. */
 bool pl_queue_copy(struct pl_context *c, struct pl_view *src, struct pl_view *dst);
 

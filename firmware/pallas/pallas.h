@@ -577,6 +577,27 @@ void pl_wait_all(const pl_copy_handle *copies, unsigned n);
 /* A copy in program order, like any other operation. */
 void pl_sync_copy(pl_ref src, pl_ref dst);
 
+/*
+ * Rows by a list of indices: dst[i, ...] = src[list[i], ...] and dst[list[i], ...] = src[i, ...]. The list is
+ * int32 of rank 1 in SMEM; indices may repeat, of two rows scattered to one place the later in the list
+ * stands. dtypes are equal, and so are the extents behind the first; src and dst are in any space but ACC and
+ * share no memory. One DMA command, which reads the list itself. An index that is no row: PL_ERROR_DEVICE,
+ * with the entry and the index, and nothing of the copy has moved.
+ */
+void pl_gather(pl_ref dst, pl_ref src, pl_ref list);
+void pl_scatter(pl_ref dst, pl_ref src, pl_ref list);
+/* As pl_async_copy(): dst, src and list may not be touched until pl_wait(). The handle cannot be started
+ * again. */
+pl_copy_handle pl_async_gather(pl_ref dst, pl_ref src, pl_ref list, pl_ref semaphore);
+pl_copy_handle pl_async_scatter(pl_ref dst, pl_ref src, pl_ref list, pl_ref semaphore);
+/*
+ * dst[list[i], ...] += src[i, ...], one after the other in the order of the list, whatever repeats; dtypes
+ * and rounding as pl_add(). In scoped memory: VMEM for up to 64 rows twice, and SMEM. The scalar core reads
+ * the list, so it waits for who writes it. An index that is no row: PL_ERROR_REF; entries of earlier parts of
+ * 64 are added then.
+ */
+void pl_scatter_add(pl_ref dst, pl_ref src, pl_ref list);
+
 /* Adds when everything queued before is done. */
 void pl_semaphore_signal(pl_ref semaphore, uint32_t amount);
 /* Stops the scalar core until the semaphore holds the amount, and takes it. */

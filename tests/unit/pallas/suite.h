@@ -60,5 +60,6 @@ void suite_copies(void);
 void suite_debug(void);
 void suite_plan(void);
 void suite_compute(void);
+void suite_lists(void);
 
 #endif

@@ -10,7 +10,7 @@ struct tile {
   int32_t group, start, rows;
 };
 /* For predictions: what the body takes beside a dot and a vector operation. */
-enum { STEP_INSTRUCTIONS = 1000, BLOCK_INSTRUCTIONS = 2600 };
+enum { STEP_INSTRUCTIONS = 200, BLOCK_INSTRUCTIONS = 2000 };
 enum { TILE_WORDS = sizeof(struct tile) / sizeof(int32_t) };
 
 /*

@@ -37,6 +37,8 @@ struct pl_moved pl_moved_of(const struct pl_operand *op) {
     m.part *= here;
   }
   m.cycles = (rows * (row + port - (begins & -begins)) + port - 1) / port;
+  if (!op->output && !op->unfilled)
+    m.cycles += (m.whole - m.part + port - 1) / port; /* what is filled holds up what comes behind */
   return m;
 }
 

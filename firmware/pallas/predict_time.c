@@ -22,7 +22,7 @@ enum {
   RESTAGE = 850,      /* more if it, or the one before it, is at an edge or of another size */
   LOOKAHEAD = 200,    /* more for each fetch that looks ahead */
   DOT = 100,          /* for the dot of a step if the kernel declares any */
-  VECTOR = 700,       /* for the vector operation behind a block, or of a step */
+  VECTOR = 600,       /* for the vector operation behind a block, or of a step */
   FETCH_LATENCY = 90, /* cycles from a fetch to its end beyond its bytes */
   WRITE_LATENCY = 60, /* likewise of a write-back */
   QUEUE = 8,          /* commands that wait in a queue */

@@ -6,6 +6,8 @@
  */
 #include "matmul_general.h"
 
+#include "tuned.h"
+
 #include <string.h>
 
 enum loop { LOOP_BATCH, LOOP_ROWS, LOOP_COLUMNS, LOOP_DEPTH, LOOPS, LOOP_NONE = LOOPS };
@@ -233,12 +235,34 @@ static pl_status describe(struct product *p, const pl_array *x, const pl_array *
 
 /* ---- the call ---- */
 
-static void spec_of(pl_block_spec *spec, unsigned slot, uint8_t buffers) {
+/* Options whose blocks are all 0 get what was tuned, or a default. */
+static struct matmul_options chosen_options(const pl_array *x, const pl_array *o,
+                                            const struct matmul_options *options) {
+  struct matmul_options chosen = *options;
+
+  if (options->blocks.m != 0 || options->blocks.n != 0 || options->blocks.k != 0)
+    return chosen;
+  const uint16_t *tuned = NULL;
+  if (x->rank == 2 && o->rank == 2 && options->epilogue.row_sums == NULL) /* sums of rows rule orders out */
+    tuned = tuned_find(TUNED_MATMUL_GENERAL, x->dtype, PL_SHAPE(o->shape[0], o->shape[1], x->shape[1]));
+  if (tuned == NULL) {
+    chosen.blocks = (struct matmul_blocks){128, 128, 128, 2, false};
+    return chosen;
+  }
+  chosen.blocks = (struct matmul_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3], tuned[4] != 0};
+  chosen.order = (uint8_t)tuned[5];
+  return chosen;
+}
+
+static void spec_of(pl_block_spec *spec, unsigned slot, const struct matmul_blocks *blocks) {
   const struct operand *o = &shared.operand[shared.slot[slot]];
 
   spec->map = maps[slot];
   spec->rank = o->array->rank;
-  spec->buffer_count = buffers;
+  if (blocks != NULL) {
+    spec->buffer_count = blocks->buffers;
+    spec->lookahead = blocks->lookahead && slot < shared.inputs;
+  }
   for (unsigned d = 0; d < spec->rank; d++) {
     spec->shape[d] = shared.block[o->loop[d]];
     spec->kind[d] = o->loop[d] == LOOP_BATCH ? PL_SQUEEZED : PL_BLOCKED;
@@ -248,16 +272,17 @@ static void spec_of(pl_block_spec *spec, unsigned slot, uint8_t buffers) {
 pl_status kernel_matmul_general(pl_array x, pl_array y, pl_array o, const struct matmul_options *options) {
   pl_block_spec specs[OPERANDS];
   pl_array arrays[OPERANDS];
-  const pl_status status = describe(&shared, &x, &y, &o, options);
+  const struct matmul_options chosen = chosen_options(&x, &o, options);
+  const pl_status status = describe(&shared, &x, &y, &o, &chosen);
 
   if (status != PL_OK)
     return status;
   const int64_t outer = (int64_t)shared.size[LOOP_BATCH] * shared.size[LOOP_ROWS] * shared.size[LOOP_COLUMNS];
-  pl_kernel kernel = {
-      .name = "matmul",
-      .body = body,
-      .grid = {.rank = shared.rank},
-      .cost = {.macs = (uint64_t)(outer * shared.size[LOOP_DEPTH]), .vector_elements = (uint64_t)outer}};
+  pl_kernel kernel = {.name = "matmul",
+                      .body = body,
+                      .grid = {.rank = shared.rank},
+                      .cost = {.dot = {chosen.blocks.m, chosen.blocks.n, chosen.blocks.k},
+                               .vector_elements = (uint64_t)outer}};
   bool parallel = true;
   for (unsigned i = 0; i < shared.rank; i++) {
     const unsigned loop = shared.loop[i];
@@ -267,14 +292,14 @@ pl_status kernel_matmul_general(pl_array x, pl_array y, pl_array o, const struct
   }
   const pl_scratch_spec sums = {.space = PL_ACC,
                                 .dtype = x.dtype == PL_INT8 ? PL_INT32 : PL_F32,
-                                .shape = PL_SHAPE(options->blocks.m, options->blocks.n)};
+                                .shape = PL_SHAPE(chosen.blocks.m, chosen.blocks.n)};
   for (unsigned i = 0; i < shared.sums; i++)
     kernel.scratch[i] = &sums;
   memset(specs, 0, sizeof specs);
   for (unsigned slot = 0; slot < shared.inputs + shared.outputs; slot++) {
     const unsigned number = shared.slot[slot];
     const bool few = number == SCALE || number == BIAS || number > O;
-    spec_of(&specs[slot], slot, few ? 0 : options->blocks.buffers);
+    spec_of(&specs[slot], slot, few ? NULL : &chosen.blocks);
     arrays[slot] = *shared.operand[number].array;
     if (slot < shared.inputs)
       kernel.in[slot] = &specs[slot];
@@ -315,7 +340,8 @@ static uint64_t bytes_of(const struct product *p, unsigned number) {
 pl_status matmul_traffic(pl_array x, pl_array y, pl_array o, const struct matmul_options *options,
                          struct matmul_traffic *traffic) {
   struct product p;
-  const pl_status status = describe(&p, &x, &y, &o, options);
+  const struct matmul_options chosen = chosen_options(&x, &o, options);
+  const pl_status status = describe(&p, &x, &y, &o, &chosen);
 
   if (status != PL_OK)
     return status;

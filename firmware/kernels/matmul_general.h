@@ -23,7 +23,8 @@
 enum matmul_order { MATMUL_MNK = 0, MATMUL_NMK, MATMUL_MKN, MATMUL_NKM, MATMUL_ORDERS };
 
 struct matmul_options {
-  struct matmul_blocks blocks;
+  struct matmul_blocks
+      blocks;      /* 0, 0, 0: tuned for M x N x K (tuned.h; then the order, too), or 128 and 2 buffers */
   uint8_t order;   /* enum matmul_order; a batch is outside of all */
   bool transposed; /* y is [N,K] */
   struct matmul_epilogue epilogue;

@@ -56,6 +56,13 @@ def matmul(name, dtype):
                   lambda m, n, k: [(128, 128, 128, 2, 0), (64, 64, 64, 3, 0)])
 
 
+def matmul_general(name, dtype):
+    """order: M-N-K, N-M-K, M-K-N, N-K-M."""
+    return Kernel(name, "matmul", "TUNED_MATMUL_GENERAL", dtype, ("M", "N", "K"), ("m", "n", "k", "buffers", "lookahead", "order"),
+                  lambda m, n, k: (blocks(m, 32), blocks(n, 32), blocks(k, 32), (2, 3), (0, 1), (0, 1, 2, 3)), steps_at_most(512),
+                  "256x1024x256", lambda m, n, k: [(128, 128, 128, 2, 0, 0), (64, 64, 64, 3, 0, 0)])
+
+
 def gmm(name, dtype):
     return Kernel(name, "gmm", "TUNED_GMM", dtype, ("GROUPS", "M", "K", "N"), ("m", "n", "k", "buffers"),
                   lambda g, m, k, n: ([b for b in (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256) if b <= max(m, 16)],
@@ -80,6 +87,7 @@ def flash(name, enum):
 KERNELS = {k.name: k for k in (
     matmul("matmul_bf16", "PL_BF16"),
     matmul("matmul_int8", "PL_INT8"),
+    matmul_general("matmul_general_bf16", "PL_BF16"),
     gmm("gmm_bf16", "PL_BF16"),
     flash("flash_bf16", "TUNED_FLASH"),
     flash("flash_causal_bf16", "TUNED_FLASH_CAUSAL"),

@@ -31,7 +31,7 @@ PER_BLOCKS = 2
 NEIGHBOURS = 3      # choices whose neighbours are measured in each round
 ROUNDS = 4
 CONFIRMED = 3       # choices measured on the RTL beside the default
-GAIN = 0.001        # by which a choice must be quicker than the default to be stored
+GAIN = 0.005        # by which a choice must be quicker than the default to be stored
 CLEAR = 1.1         # by which a unit is busier than the others if it clearly is the bottleneck
 DRIFT = 0.03        # by which the cycles of an entry may exceed the table's
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The matrix product, for the tuner. */
+/* Matrix products, for the tuner. */
 #include "matmul.h"
+#include "matmul_general.h"
 
 #include "tune.h"
 
@@ -35,10 +36,15 @@ static pl_status run_matmul(void) {
   return kernel_matmul(operand[0], operand[1], result, NULL);
 }
 
+static pl_status run_general(void) {
+  return kernel_matmul_general(operand[0], operand[1], result, &(struct matmul_options){0});
+}
+
 int main(int argc, char **argv) {
   static const struct tune_kernel kernels[] = {
       {"matmul_bf16", "MxNxK", 3, matmul_bf16, run_matmul},
       {"matmul_int8", "MxNxK", 3, matmul_int8, run_matmul},
+      {"matmul_general_bf16", "MxNxK", 3, matmul_bf16, run_general},
   };
   return tune_main(argc, argv, kernels, sizeof kernels / sizeof kernels[0]);
 }

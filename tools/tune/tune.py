@@ -193,12 +193,15 @@ def search_and_store(kernel, extents):
     report(search)
     entry = entry_of(search)
     default = entry["rtl_default"]
+    table = load()
+    others = [e for e in table["entries"] if (e["kernel"], e["shape"]) != (kernel.name, list(extents))]
     if not search.gains(search.choice()):
+        if len(others) != len(table["entries"]):
+            store(table | {"entries": others})
+            print("the table's entry is gone")
         print(f"the default stays: {default} cycles on the RTL, the best choice took {entry['rtl']}")
     else:
-        table = load()
-        table["entries"] = [e for e in table["entries"] if (e["kernel"], e["shape"]) != (kernel.name, list(extents))] + [entry]
-        store(table)
+        store(table | {"entries": others + [entry]})
         gain = "" if default is None else f", {100 * (1 - entry['rtl'] / default):.1f} % less than the default's {default}"
         print(f"stored: {text(kernel, tuple(entry['values']))}: {entry['rtl']} cycles on the RTL{gain}")
         print(f"  in {TABLE_FILE.relative_to(ROOT)} and {INC_FILE.relative_to(ROOT)}; build and commit them")

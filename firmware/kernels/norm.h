@@ -20,9 +20,8 @@
 #include "pallas.h"
 
 /*
- * x, o [..., columns], scale and shift [columns]; f32 or bf16 each, computed in f32; x and o in HBM.
- * PL_ERROR_SHAPE, PL_ERROR_ARGUMENT (not in HBM), PL_ERROR_LIMIT (8 rows do not fit on the chip; the message
- * has the most columns); others as pl_call().
+ * x, o [..., columns], scale and shift [columns]; f32 or bf16 each, computed in f32; x and o in HBM; any
+ * number of columns. PL_ERROR_SHAPE, PL_ERROR_ARGUMENT (not in HBM); others as pl_call().
  */
 pl_status kernel_layer_norm(pl_array x, pl_array scale, pl_array shift, pl_array o, float epsilon);
 pl_status kernel_rms_norm(pl_array x, pl_array scale, pl_array o, float epsilon);

@@ -18,6 +18,7 @@ static struct {
   const struct rows_kernel *kernel;
   pl_scalars scalars;
   int32_t blocks;
+  bool wide; /* rows do not fit on the chip */
 } shared;
 
 static void x_map(const pl_grid *g, pl_index *b) {
@@ -134,10 +135,11 @@ static bool fits(const struct form *form, uint32_t tiles, uint32_t rows, uint32_
          (bytes * tiles + (k->stages - 1u) * rows * 4) * lanes <= p[TPU_PARAM_VMEM_BYTES];
 }
 
-static pl_status plan(const struct form *form) {
+/* Makes `kernel` fit the form, or finds that rows do not fit on the chip. */
+static void plan(const struct form *form) {
   const struct rows_kernel *const k = form->kernel;
   const uint32_t lanes = boot_params.value[TPU_PARAM_LANES];
-  uint32_t tiles = ((uint32_t)form->columns + lanes - 1) / lanes;
+  const uint32_t tiles = ((uint32_t)form->columns + lanes - 1) / lanes;
   int32_t block = BLOCK_ELEMENTS / form->columns / TILE_ROWS * TILE_ROWS;
   uint8_t buffers = BUFFERS;
   unsigned n = 0;
@@ -156,12 +158,9 @@ static pl_status plan(const struct form *form) {
   }
   while (tuned == NULL && buffers > 0 && !fits(form, tiles, (uint32_t)block, buffers))
     buffers--;
-  if (buffers == 0) {
-    while (tiles > 0 && !fits(form, tiles, TILE_ROWS, 1))
-      tiles--;
-    return pl_error(PL_ERROR_LIMIT, "%s: rows of %d columns; %d rows of at most %u columns fit on the chip",
-                    k->name, (int)form->columns, TILE_ROWS, (unsigned)(tiles * lanes));
-  }
+  shared.wide = buffers == 0;
+  if (shared.wide)
+    return;
   shared.kernel = k;
   shared.blocks = pl_cdiv(form->rows, block);
   kernel.name = k->name;
@@ -183,14 +182,13 @@ static pl_status plan(const struct form *form) {
     kernel.scratch[n++] = &column;
   while (n < MAX_SCRATCH)
     kernel.scratch[n++] = NULL;
-  return PL_OK;
 }
 
 pl_status rows_call(const struct rows_kernel *k, const pl_array *x, const pl_array *const *parameter,
                     const pl_scalar *scalar, const pl_array *o) {
   static struct form last;
   pl_array args[1 + ROWS_MAX_PARAMETERS], result;
-  pl_status status = check(k, x, parameter, o);
+  const pl_status status = check(k, x, parameter, o);
 
   if (status != PL_OK)
     return status;
@@ -203,12 +201,11 @@ pl_status rows_call(const struct rows_kernel *k, const pl_array *x, const pl_arr
   }
   if (form.kernel != last.kernel || form.rows != last.rows || form.columns != last.columns ||
       form.dtypes != last.dtypes || form.tuned != last.tuned) {
-    last.kernel = NULL;
-    status = plan(&form);
-    if (status != PL_OK)
-      return status;
+    plan(&form);
     last = form;
   }
+  if (shared.wide)
+    return rows_wide_call(k, args, scalar, &result);
   shared.scalars = (pl_scalars){scalar, k->scalars};
   return pl_call(&kernel, (pl_arrays){args, 1u + k->parameters}, PL_RESULTS(result));
 }

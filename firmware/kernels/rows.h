@@ -18,6 +18,9 @@
 enum {
   ROWS_MAX_STAGES = 3,
   ROWS_MAX_PARAMETERS = 2,
+  ROWS_MAX_SCALARS = 2,
+  ROWS_MAX_PASSES = 3,
+  ROWS_MAX_STATES = 2,
 };
 
 /*
@@ -29,6 +32,19 @@ enum {
 #define ROWS_O            PL_REF(1)
 #define ROWS_PARAMETER(i) PL_REF(2 + (i))
 
+/*
+ * For rows that do not fit on the chip: the vector function of each pass over blocks of columns. Refs: x, the
+ * result, the parameters, the columns of what is known of the rows. One more scalar than elsewhere: how many
+ * columns of the block are inside the array; x is `pad` in the others.
+ */
+struct rows_wide {
+  uint8_t passes, states;
+  uint8_t operations;              /* of the vector ALU for an element, for predictions */
+  uint32_t start[ROWS_MAX_STATES]; /* of each state, the bits of an f32 */
+  uint32_t pad;                    /* likewise */
+  pl_vector_fn *pass[ROWS_MAX_PASSES];
+};
+
 struct rows_kernel {
   const char *name;
   uint8_t tuned; /* enum tuned_kernel */
@@ -39,14 +55,18 @@ struct rows_kernel {
   uint8_t operations; /* of the vector ALU for an element, for predictions */
   const char *parameter_name[ROWS_MAX_PARAMETERS]; /* for messages */
   pl_vector_fn *step, *last; /* all stages; what the last step needs of them, which is the last stage */
+  const struct rows_wide *wide;
 };
 
 /*
  * x and o: any rank, the last dimension are the columns; f32 or bf16 each, shapes alike, in HBM.
- * parameter: f32 or bf16 [columns]. PL_ERROR_SHAPE, PL_ERROR_ARGUMENT, PL_ERROR_LIMIT (columns; the message
- * has the most); others as pl_call().
+ * parameter: f32 or bf16 [columns]. PL_ERROR_SHAPE, PL_ERROR_ARGUMENT; others as pl_call().
  */
 pl_status rows_call(const struct rows_kernel *kernel, const pl_array *x, const pl_array *const *parameter,
                     const pl_scalar *scalar, const pl_array *o);
+
+/* The same for rows that do not fit: x and o as rows of columns, args x and the parameters. */
+pl_status rows_wide_call(const struct rows_kernel *kernel, const pl_array *args, const pl_scalar *scalar,
+                         const pl_array *o);
 
 #endif

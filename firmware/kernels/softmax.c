@@ -6,6 +6,7 @@
 
 #define LOG2_E 1.44269504088896341f
 
+enum { MINUS_INFINITY = (int)0xff800000u };
 enum { GREATEST = 1, POWERS = 2, QUOTIENTS = 4 }; /* stages */
 #define VALUES PL_REF(2)                          /* x as f32, from the first stage to the second */
 #define POWER  PL_REF(3)                          /* from the second to the third */
@@ -17,7 +18,7 @@ enum { GREATEST = 1, POWERS = 2, QUOTIENTS = 4 }; /* stages */
  * next block, and a power has the time of another operation before it is added.
  */
 static void stages(unsigned which) {
-  pl_v most = pl_vbits_float(pl_vconst_int(0xff800000u)), sum = pl_vzero(), shift = sum, scale = sum;
+  pl_v most = pl_vbits_float(pl_vconst_int(MINUS_INFINITY)), sum = pl_vzero(), shift = sum, scale = sum;
 
   if (which & POWERS)
     shift = pl_vload(SHIFT);
@@ -55,7 +56,39 @@ PL_VECTOR_FN(softmax_last, 6, 0) {
   stages(QUOTIENTS);
 }
 
+/* ---- rows that do not fit ---- */
+
+#define WIDE_MOST PL_REF(2)         /* of the columns so far */
+#define WIDE_SUM  PL_REF(3)         /* of their powers, with that one as the greatest */
+enum { LOWEST = (int)0xfe967699u }; /* -1e38: the difference of two such is 0, and not NaN as of infinities */
+
+static pl_v power_of(pl_v x, pl_v most) {
+  return pl_vexp2(pl_vfma(x, pl_vconst(LOG2_E), pl_vmul(most, pl_vconst(-LOG2_E))));
+}
+
+PL_VECTOR_FN(softmax_wide_sums, 4, 1) {
+  pl_v most = pl_vbits_float(pl_vconst_int(LOWEST)), sum = pl_vzero();
+
+  PL_FOR_LANES(&most) most = pl_vmax(most, pl_vload(ROWS_X));
+  const pl_v before = pl_vload(WIDE_MOST), now = pl_vmax(before, pl_vmax_lanes(most));
+  PL_FOR_LANES(&sum) sum = pl_vadd(sum, power_of(pl_vload(ROWS_X), now));
+  pl_vstore(WIDE_SUM, pl_vfma(pl_vload(WIDE_SUM), power_of(before, now), pl_vsum_lanes(sum)));
+  pl_vstore(WIDE_MOST, now);
+}
+
+PL_VECTOR_FN(softmax_wide_quotients, 4, 1) {
+  const pl_v most = pl_vload(WIDE_MOST), scale = pl_vrecip(pl_vload(WIDE_SUM));
+
+  PL_FOR_LANES() pl_vstore(ROWS_O, pl_vmul(power_of(pl_vload(ROWS_X), most), scale));
+}
+
 pl_status kernel_softmax(pl_array x, pl_array o) {
+  static const struct rows_wide wide = {.passes = 2,
+                                        .states = 2,
+                                        .operations = 5,
+                                        .start = {(uint32_t)LOWEST, 0},
+                                        .pad = (uint32_t)MINUS_INFINITY,
+                                        .pass = {softmax_wide_sums, softmax_wide_quotients}};
   static const struct rows_kernel kernel = {
       .name = "softmax",
       .tuned = TUNED_SOFTMAX,
@@ -63,6 +96,7 @@ pl_status kernel_softmax(pl_array x, pl_array o) {
       .accumulators = 2,
       .step = softmax_step,
       .last = softmax_last,
+      .wide = &wide,
       .least_rows = 8,
       .operations = 4,
   };

@@ -4,7 +4,7 @@
  *
  * Dataflow. Blocks of whole rows, three stages (rows.h): the greatest of the row; powers and their sum;
  * products with the sum's reciprocal. A grid step does them on three blocks in one loop. x is fetched once
- * and o written once.
+ * and o written once. Rows of more than 4096 columns are fetched twice, in blocks of columns.
  *
  * Position in the roofline. Four operations of the vector ALU for an element (max, multiply-add, add,
  * multiply): e^(x - max) is 2^(x log2(e) - max log2(e)), so that the scaling comes with the subtraction. With
@@ -21,9 +21,8 @@
 #include "pallas.h"
 
 /*
- * x, o [..., columns], f32 or bf16 each, in HBM; computed in f32. PL_ERROR_SHAPE, PL_ERROR_ARGUMENT (not in
- * HBM), PL_ERROR_LIMIT (8 rows do not fit on the chip; the message has the most columns); others as
- * pl_call().
+ * x, o [..., columns], f32 or bf16 each, in HBM, any number of columns; computed in f32. PL_ERROR_SHAPE,
+ * PL_ERROR_ARGUMENT (not in HBM); others as pl_call().
  */
 pl_status kernel_softmax(pl_array x, pl_array o);
 

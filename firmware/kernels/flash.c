@@ -5,6 +5,8 @@
 #include "device.h"
 #include "tuned.h"
 
+#include <string.h>
+
 /* ---- the list of steps ---- */
 
 /* A block of scores: head, block of queries, block of keys. */
@@ -197,7 +199,16 @@ PL_VECTOR_FN(finish_one, 3, 0) {
 /* ---- the body ---- */
 
 /* Scratch; what is there twice takes turns. Those whose accumulators the runtime may rename come first. */
-enum { SUM, PRODUCT, SCORES, WEIGHTS = SCORES + 2, GREATEST = WEIGHTS + 2, TOTAL, ALPHA = TOTAL + 2 };
+enum {
+  SUM,
+  PRODUCT,
+  SCORES,
+  WEIGHTS = SCORES + 2,
+  GREATEST = WEIGHTS + 2,
+  TOTAL,
+  ALPHA = TOTAL + 2,
+  SCRATCHES = ALPHA + 2
+};
 
 /*
  * Columns of a block that are not skipped, up to a multiple of the matrix unit's: inside k, and not behind
@@ -375,15 +386,79 @@ static void describe(const pl_array *q, const pl_array *k, const struct flash_op
 static uint64_t scores(const pl_array *q) {
   uint64_t n = 0;
 
-  for (struct step s = {.q = 0}; s.q < shared.q_blocks; s.q++)
-    for (s.kv = 0; s.kv <= last_of(s.q); s.kv++)
-      n += (uint32_t)(columns_of(&s) * least(shared.block_q, q->shape[1] - s.q * shared.block_q));
+  for (struct step s = {.q = 0}; s.q < shared.q_blocks; s.q++) {
+    s.kv = last_of(s.q); /* those before it count whole */
+    n += (uint64_t)(uint32_t)(s.kv * shared.block_kv + columns_of(&s)) *
+         (uint32_t)least(shared.block_q, q->shape[1] - s.q * shared.block_q);
+  }
   return n * (uint32_t)q->shape[0];
 }
 
-uint64_t kernel_flash_macs(pl_array q, pl_array k, const struct flash_options *options) {
-  describe(&q, &k, options);
-  return 2 * scores(&q) * (uint32_t)q.shape[2];
+/* The kernel of the last call and what it was made for: a call like the last one need not make it again. */
+static struct {
+  pl_array q, k;
+  uint8_t o; /* dtype */
+  struct flash_options options;
+  uint32_t changes; /* of tuned choices */
+  pl_kernel kernel;
+  pl_block_spec spec[4];
+  pl_scratch_spec scratch[SCRATCHES];
+} made;
+
+static bool is_made(const pl_array *q, const pl_array *k, const pl_array *o,
+                    const struct flash_options *options) {
+  return made.kernel.body != NULL && made.changes == tuned_changes && made.o == o->dtype &&
+         memcmp(made.q.shape, q->shape, sizeof q->shape) == 0 &&
+         memcmp(made.k.shape, k->shape, sizeof k->shape) == 0 && made.options.causal == options->causal &&
+         made.options.q == options->q && made.options.kv == options->kv &&
+         pl_float_bits(made.options.scale) == pl_float_bits(options->scale);
+}
+
+static void make_specs(int32_t d) {
+  const pl_map map[] = {q_map, k_map, v_map, o_map};
+  for (unsigned i = 0; i < 4; i++) {
+    const bool kv = i == 1 || i == 2;
+    made.spec[i] = (pl_block_spec){PL_DIMS(1, kv ? shared.block_kv : shared.block_q, d), .map = map[i],
+                                   .kind = {PL_SQUEEZED}, .buffer_count = kv ? shared.buffers : 0};
+  }
+}
+
+static void make_scratch(int32_t d) {
+  const int32_t m = shared.block_q, n = shared.block_kv;
+  for (unsigned i = 0; i < SCRATCHES; i++)
+    made.scratch[i] = i <= PRODUCT   ? *PL_ACC(PL_F32, m, d)
+                      : i < WEIGHTS  ? *PL_ACC(PL_F32, m, n)
+                      : i < GREATEST ? *PL_VMEM(PL_BF16, m, n)
+                                     : *PL_VMEM(PL_F32, m, 1);
+}
+
+static void make_kernel(const pl_array *q, const pl_array *k, const pl_array *o,
+                        const struct flash_options *options) {
+  describe(q, k, options);
+  const uint64_t elements = scores(q);
+  const int32_t d = q->shape[2];
+  made.q = *q;
+  made.k = *k;
+  made.o = o->dtype;
+  made.options = *options;
+  made.changes = tuned_changes;
+  make_specs(d);
+  make_scratch(d);
+  made.kernel = (pl_kernel){
+      .name = "flash",
+      .body = body,
+      .grid = PL_GRID(shared.steps + 1),
+      .in = {&made.spec[0], &made.spec[1], &made.spec[2]},
+      .out = {&made.spec[3]},
+      /* The softmax takes 3.6 cycles for LANES scores, the update 2 for LANES elements of O. */
+      .cost = {.macs = 2 * elements * (uint32_t)d,
+               .vector_elements =
+                   elements * 29 / 8 + (uint64_t)(uint32_t)shared.steps * (uint32_t)(2 * shared.block_q * d),
+               .vector_steps = true,
+               .instructions = (uint64_t)(uint32_t)shared.steps * BODY_INSTRUCTIONS},
+  };
+  for (unsigned i = 0; i < SCRATCHES; i++)
+    made.kernel.scratch[i] = &made.scratch[i];
 }
 
 pl_status kernel_flash(pl_array q, pl_array k, pl_array v, pl_array o, const struct flash_options *options) {
@@ -391,35 +466,13 @@ pl_status kernel_flash(pl_array q, pl_array k, pl_array v, pl_array o, const str
 
   if (status != PL_OK)
     return status;
+  if (!is_made(&q, &k, &o, options))
+    make_kernel(&q, &k, &o, options);
+  return pl_call(&made.kernel, PL_ARGS(q, k, v), PL_RESULTS(o));
+}
+
+uint64_t kernel_flash_macs(pl_array q, pl_array k, const struct flash_options *options) {
+  made.kernel.body = NULL; /* what is shared is another kernel's now */
   describe(&q, &k, options);
-  const uint64_t elements = scores(&q);
-  const int32_t m = shared.block_q, n = shared.block_kv, d = q.shape[2];
-#define FLASH_SPEC(map_, rows_, ...)                                                                         \
-  PL_SPEC(PL_DIMS(1, (rows_), d), .map = (map_), .kind = {PL_SQUEEZED}, ##__VA_ARGS__)
-  const pl_kernel kernel = {
-      .name = "flash",
-      .body = body,
-      .grid = PL_GRID(shared.steps + 1),
-      .in = {FLASH_SPEC(q_map, m), FLASH_SPEC(k_map, n, .buffer_count = shared.buffers),
-             FLASH_SPEC(v_map, n, .buffer_count = shared.buffers)},
-      .out = {FLASH_SPEC(o_map, m)},
-      .scratch = {[SUM] = PL_ACC(PL_F32, m, d),
-                  [PRODUCT] = PL_ACC(PL_F32, m, d),
-                  [SCORES] = PL_ACC(PL_F32, m, n),
-                  [SCORES + 1] = PL_ACC(PL_F32, m, n),
-                  [WEIGHTS] = PL_VMEM(PL_BF16, m, n),
-                  [WEIGHTS + 1] = PL_VMEM(PL_BF16, m, n),
-                  [GREATEST] = PL_VMEM(PL_F32, m, 1),
-                  [TOTAL] = PL_VMEM(PL_F32, m, 1),
-                  [TOTAL + 1] = PL_VMEM(PL_F32, m, 1),
-                  [ALPHA] = PL_VMEM(PL_F32, m, 1),
-                  [ALPHA + 1] = PL_VMEM(PL_F32, m, 1)},
-      /* The softmax takes 3.6 cycles for LANES scores, the update 2 for LANES elements of O. */
-      .cost = {.macs = 2 * elements * (uint32_t)d,
-               .vector_elements =
-                   elements * 29 / 8 + (uint64_t)(uint32_t)shared.steps * (uint32_t)(2 * m * d),
-               .vector_steps = true,
-               .instructions = (uint64_t)(uint32_t)shared.steps * BODY_INSTRUCTIONS},
-  };
-  return pl_call(&kernel, PL_ARGS(q, k, v), PL_RESULTS(o));
+  return 2 * scores(&q) * (uint32_t)q.shape[2];
 }

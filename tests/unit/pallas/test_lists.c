@@ -175,5 +175,7 @@ void suite_lists(void) {
     if (i % 16 == 15)
       suite_release();
   }
+  check(host_logged() == 0, "lists: the model logged nothing");
   test_bad_entries();
+  check(host_logged() == 2, "lists: the model logged the two entries that it found");
 }

@@ -6,7 +6,8 @@ enum { BLOCK_BYTES = 32 << 10, COMBINED = 3 /* refs that one launch takes */ };
 /* What maps and body need of a call. */
 struct call {
   struct pool pool;
-  int32_t rows, columns, out_rows, out_columns;
+  int32_t rows, columns, channels, out_rows, out_columns;
+  int32_t wide, across; /* pixels of a line, and of its results */
 };
 
 /* PL_REF(0) = all others, combined. */
@@ -38,17 +39,17 @@ PL_VECTOR_FN(scale, 2, 1) {
   pl_vstore(PL_REF(0), pl_vmul(pl_vload(PL_REF(1)), pl_vscalar(0)));
 }
 
-/* Parts of a ref: its rows first .. first + n - 1, each whole; or n sets of every stride-th pixel of a line.
- */
+/* n parts of a ref: part i has rows first + i, first + i + stride, ...; `rows` of them, or of 0 only the
+ * first, whole. */
 struct parts {
   pl_ref ref;
   int32_t first, n;
-  int32_t pixels, stride; /* pixels 0: rows */
+  int32_t rows, stride;
 };
 
 static pl_ref part_of(const struct parts *parts, int32_t i) {
-  return parts->pixels == 0 ? pl_at(parts->ref, PL_INDEX(parts->first + i))
-                            : pl_at(parts->ref, PL_DS_STRIDED(i, parts->pixels, parts->stride));
+  return parts->rows == 0 ? pl_at(parts->ref, PL_INDEX(parts->first + i))
+                          : pl_at(parts->ref, PL_DS_STRIDED(parts->first + i, parts->rows, parts->stride));
 }
 
 /* o = all parts combined: a launch for the first few, and more that add to it. */
@@ -101,35 +102,49 @@ static void o_map(const pl_grid *g, pl_index *b) {
   b[1].start = g->id[1];
 }
 
-/* Scratch 0: a row of x with its padding, combined over the window's rows; 1, averages: a row of the result.
+/* Lines of x, one below the other, from the rows of the windows of `rows` rows of the result. */
+static void combine_rows(const struct call *call, int32_t row, int32_t rows) {
+  const pl_ref x = pl_input(0), lines = pl_scratch(0);
+  int32_t origin, first, end;
+
+  reach(call, row, &origin, &end);
+  for (int32_t r = row; r < row + rows; r++) {
+    reach(call, r, &first, &end);
+    const struct parts down = {.ref = x, .first = first - origin, .n = end - first};
+    combine_parts(call->pool.kind == POOL_MAX,
+                  pl_at(lines, PL_INDEX(r - row), PL_DS(call->pool.padding[1], call->columns)), &down);
+  }
+}
+
+/*
+ * Scratch 0: lines of x with their padding, combined over the window's rows; 1, averages: the sums. A line
+ * has `across` times as many pixels as the stride, so that pixel i of all lines' results begins at pixel i x
+ * stride: the results behind a line's last one are of no use, and not written back.
  */
 static void body(void) {
   const struct call *const call = pl_user();
   const struct pool *const pool = &call->pool;
   const bool most = pool->kind == POOL_MAX;
-  const int32_t row = pl_program_id(1) * pool->rows, left = pool->padding[1];
-  const pl_ref x = pl_input(0), o = pl_output(0), line = pl_scratch(0);
-  int32_t origin, first, end;
+  const int32_t row = pl_program_id(1) * pool->rows, rows = last_row(call, row) + 1 - row,
+                pixels = (rows - 1) * call->across + call->out_columns;
+  const pl_ref lines = pl_scratch(0);
 
-  if (left > 0 && row == 0 && pl_program_id(0) == 0)
-    pl_fill(line, most ? least_of(pl_ref_dtype(x)) : 0);
-  reach(call, row, &origin, &end);
-  for (int32_t r = row; r <= last_row(call, row); r++) {
-    reach(call, r, &first, &end);
-    const struct parts down = {.ref = x, .first = first - origin, .n = end - first},
-                       across = {.ref = line,
-                                 .n = pool->window[1],
-                                 .pixels = call->out_columns,
-                                 .stride = pool->stride[1]};
-    combine_parts(most, pl_at(line, PL_DS(left, call->columns)), &down);
-    if (most) {
-      combine_parts(true, pl_at(o, PL_INDEX(r - row)), &across);
-      continue;
-    }
-    combine_parts(false, pl_scratch(1), &across);
-    pl_vrun(scale, PL_REFS(pl_at(o, PL_INDEX(r - row)), pl_scratch(1)),
-            PL_SCALARS(pl_float(1.0f / (float)(pool->window[0] * pool->window[1]))));
+  if (row == 0 && pl_program_id(0) == 0)
+    pl_fill(lines, most ? least_of(pl_ref_dtype(lines)) : 0);
+  combine_rows(call, row, rows);
+  const struct parts across = {.ref = pl_reshape(lines, PL_SHAPE(pool->rows * call->wide, call->channels)),
+                               .n = pool->window[1],
+                               .rows = pixels,
+                               .stride = pool->stride[1]};
+  const pl_ref o =
+      pl_at(pl_reshape(pl_output(0), PL_SHAPE(pool->rows * call->across, call->channels)), PL_DS(0, pixels));
+  if (most) {
+    combine_parts(true, o, &across);
+    return;
   }
+  const pl_ref sum = pl_at(pl_scratch(1), PL_DS(0, pixels));
+  combine_parts(false, sum, &across);
+  pl_vrun(scale, PL_REFS(o, sum), PL_SCALARS(pl_float(1.0f / (float)(pool->window[0] * pool->window[1]))));
 }
 
 /* ---- arguments ---- */
@@ -176,27 +191,34 @@ pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
 
   if (status != PL_OK)
     return status;
-  const int32_t columns = x.shape[2], channels = x.shape[3];
-  struct call call = {*pool, x.shape[1], columns, o.shape[1], o.shape[2]};
+  const int32_t columns = x.shape[2], channels = x.shape[3], stride = pool->stride[1];
+  const bool most = pool->kind == POOL_MAX;
+  struct call call = {.pool = *pool,
+                      .rows = x.shape[1],
+                      .columns = columns,
+                      .channels = channels,
+                      .out_rows = o.shape[1],
+                      .out_columns = o.shape[2]};
   if (call.pool.rows == 0)
-    call.pool.rows = BLOCK_BYTES / 4 / (pool->stride[0] * columns * channels);
+    call.pool.rows = BLOCK_BYTES / (int32_t)pl_dtype_bytes(x.dtype) / (pool->stride[0] * columns * channels);
   if (call.pool.rows > call.out_rows)
     call.pool.rows = call.out_rows;
   if (call.pool.rows < 1)
     call.pool.rows = 1;
-  const int32_t rows = (call.pool.rows - 1) * pool->stride[0] + pool->window[0];
-  const pl_dtype sum = pool->kind == POOL_MAX ? x.dtype : PL_F32;
+  const int32_t reached = (call.pool.rows - 1) * pool->stride[0] + pool->window[0],
+                used = (call.out_columns - 1) * stride + pool->window[1], filled = columns + pool->padding[1];
+  call.across = pl_cdiv(used > filled ? used : filled, stride);
+  call.wide = call.across * stride;
   const pl_kernel kernel = {
       .name = "pool",
       .body = body,
       .grid = PL_GRID(x.shape[0], pl_cdiv(call.out_rows, call.pool.rows)),
-      .in = {PL_SPEC(PL_DIMS(1, rows < call.rows ? rows : call.rows, columns, channels), .map = x_map,
+      .in = {PL_SPEC(PL_DIMS(1, reached < call.rows ? reached : call.rows, columns, channels), .map = x_map,
                      .kind = {PL_SQUEEZED, PL_BOUNDED}, .fill = PL_FILL_UNSPECIFIED)},
-      .out = {PL_SPEC(PL_DIMS(1, call.pool.rows, call.out_columns, channels), .map = o_map,
+      .out = {PL_SPEC(PL_DIMS(1, call.pool.rows, call.across, channels), .map = o_map,
                       .kind = {PL_SQUEEZED})},
-      .scratch = {PL_VMEM(sum, columns + 2 * pool->padding[1], channels),
-                  PL_VMEM(PL_F32, pool->kind == POOL_MAX ? 1 : call.out_columns,
-                          pool->kind == POOL_MAX ? 1 : channels)},
+      .scratch = {PL_VMEM(most ? x.dtype : PL_F32, call.pool.rows, call.wide, channels),
+                  PL_VMEM(PL_F32, most ? 1 : call.pool.rows * call.across, most ? 1 : channels)},
       .user = &call,
       .cost = {.vector_elements = (uint64_t)x.shape[0] * (uint32_t)call.out_rows * (uint32_t)channels *
                                   (uint32_t)(columns * pool->window[0] + call.out_columns * pool->window[1])},

@@ -5,9 +5,10 @@
  * Layout [N,H,W,C]: channels are the lanes, so that a window is whole rows of VMEM, never lanes of one.
  *
  * Dataflow. The grid goes over images and blocks of rows of the result; a step fetches the rows of x that its
- * windows reach (PL_BOUNDED: fewer at the edges). For each row of the result, the rows of its window are
- * combined, element by element, and of that row every stride-th pixel from each column of the window. A
- * window of h x w costs h - 1 operations an element of x's row and w - 1 one of the result's, not h w.
+ * windows reach (PL_BOUNDED: fewer at the edges). Rows of windows are combined first, into lines, element by
+ * element; then, of all lines at once, every stride-th pixel from each column of the window. A window of h x
+ * w costs h - 1 operations an element of a line and w - 1 one of the result, not h w. Where channels fill
+ * lanes, all lines of a step are made at once, too; else, and at the upper and lower edge, one by one.
  *
  * Position in the roofline. Bound by fetching x but for large windows. Where windows of neighbouring blocks
  * overlap, those rows of x are fetched twice.

@@ -5,10 +5,12 @@ enum { BLOCK_BYTES = 32 << 10 };
 
 /* Halves of x, cos, sin, halves of o. */
 PL_VECTOR_FN(rotate, 6, 0) {
-  const pl_v a = pl_vload(PL_REF(0)), b = pl_vload(PL_REF(1)), cosine = pl_vload(PL_REF(2)),
-             sine = pl_vload(PL_REF(3));
-  pl_vstore(PL_REF(4), pl_vsub(pl_vmul(a, cosine), pl_vmul(b, sine)));
-  pl_vstore(PL_REF(5), pl_vadd(pl_vmul(b, cosine), pl_vmul(a, sine)));
+  /* In an order in which products begin while later operands are being loaded. */
+  const pl_v a = pl_vload(PL_REF(0)), cosine = pl_vload(PL_REF(2));
+  const pl_v a_cosine = pl_vmul(a, cosine);
+  const pl_v b = pl_vload(PL_REF(1)), b_cosine = pl_vmul(b, cosine), sine = pl_vload(PL_REF(3));
+  pl_vstore(PL_REF(4), pl_vsub(a_cosine, pl_vmul(b, sine)));
+  pl_vstore(PL_REF(5), pl_vadd(b_cosine, pl_vmul(a, sine)));
 }
 
 static void body(void) {
@@ -57,7 +59,7 @@ pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, 
     return pl_error(PL_ERROR_ARGUMENT,
                     "rotary: blocks of %d rows; 1 or more, or 0 for the default, are right", (int)rows);
   if (rows == 0)
-    rows = BLOCK_BYTES / 4 / x.shape[2];
+    rows = BLOCK_BYTES / (int32_t)pl_dtype_bytes(x.dtype) / x.shape[2];
   rows = rows < 1 ? 1 : rows < positions ? rows : positions;
   x.rank = o.rank = 4;
   x.shape[2] = o.shape[2] = 2;

@@ -22,5 +22,6 @@ void bench_plan_end(const char *kernel);
 void bench_flash(void);
 void bench_gmm(void);
 void bench_fused(void);
+void bench_places(void);
 
 #endif

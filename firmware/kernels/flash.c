@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "flash.h"
 
+#include "attention.h"
 #include "boot.h"
 #include "device.h"
 #include "tuned.h"
@@ -133,8 +134,7 @@ enum kind { FIRST, NEXT, MASKED };
 
 static void softmax(enum kind kind) {
   const pl_vref scores = PL_REF(0), weights = PL_REF(1), greatest = PL_REF(2), total = PL_REF(3);
-  const pl_v scale = pl_vmul(pl_vscalar(0), pl_vconst(1.44269504088896341f)), /* log2 e */
-      never = pl_vbits_float(pl_vconst_int((int32_t)0xff800000));
+  const pl_v scale = pl_vmul(pl_vscalar(0), pl_vconst(ATTENTION_LOG2_E)), never = attention_never();
   pl_v most = never, sum = pl_vzero(), last = never, old_sum = never, alpha = never;
 
   if (kind == MASKED)
@@ -177,23 +177,6 @@ PL_VECTOR_FN(softmax_next, 5, 1) {
 }
 PL_VECTOR_FN(softmax_masked, 5, 4) {
   softmax(MASKED);
-}
-
-/* O = alpha O + P . V */
-PL_VECTOR_FN(update, 3, 0) {
-  const pl_v alpha = pl_vload(PL_REF(2));
-  PL_FOR_LANES() pl_vstore(PL_REF(0), pl_vfma(pl_vload(PL_REF(0)), alpha, pl_vload(PL_REF(1))));
-}
-/* The result: the same, divided by the sum of the weights. */
-PL_VECTOR_FN(finish, 5, 0) {
-  const pl_v alpha = pl_vload(PL_REF(3)), part = pl_vrecip(pl_vload(PL_REF(4)));
-  PL_FOR_LANES()
-  pl_vstore(PL_REF(0), pl_vmul(pl_vfma(pl_vload(PL_REF(1)), alpha, pl_vload(PL_REF(2))), part));
-}
-/* With one block of keys there is nothing to add to. */
-PL_VECTOR_FN(finish_one, 3, 0) {
-  const pl_v part = pl_vrecip(pl_vload(PL_REF(2)));
-  PL_FOR_LANES() pl_vstore(PL_REF(0), pl_vmul(pl_vload(PL_REF(1)), part));
 }
 
 /* ---- the body ---- */
@@ -247,17 +230,13 @@ static void queue_softmax(const struct step *s) {
 }
 
 static void queue_update(const struct step *s) {
-  const pl_ref o = pl_output(0), sum = pl_scratch(SUM), product = pl_scratch(PRODUCT),
-               total = pl_scratch(TOTAL + (s->turn & 1)), alpha = pl_scratch(ALPHA + (s->number & 1));
-
-  if (s->kv != s->last) {
-    if (s->kv != 0)
-      pl_vrun(update, PL_REFS(sum, product, alpha), PL_NO_SCALARS);
-  } else if (s->kv != 0) {
-    pl_vrun(finish, PL_REFS(o, sum, product, alpha, total), PL_NO_SCALARS);
-  } else {
-    pl_vrun(finish_one, PL_REFS(o, sum, total), PL_NO_SCALARS);
-  }
+  attention_update(&(struct attention_update){.first = s->kv == 0,
+                                              .last = s->kv == s->last,
+                                              .o = pl_output(0),
+                                              .sum = pl_scratch(SUM),
+                                              .product = pl_scratch(PRODUCT),
+                                              .alpha = pl_scratch(ALPHA + (s->number & 1)),
+                                              .total = pl_scratch(TOTAL + (s->turn & 1))});
 }
 
 static void body(void) {
@@ -317,33 +296,7 @@ static pl_status check(const pl_array *q, const pl_array *k, const pl_array *v, 
     return pl_error(PL_ERROR_ARGUMENT,
                     "flash: blocks of %d queries and %d keys; multiples of %d and %d are right, or 0",
                     (int)options->q, (int)options->kv, ROW_TILE, (int)dim);
-  if (pl_float_bits(options->scale) > 0x7f7fffff)
-    return pl_error(PL_ERROR_ARGUMENT,
-                    "flash: scale 0x%08x (bits of f32); a finite number above 0 is right, or 0 for"
-                    " 1 / sqrt(columns)",
-                    (unsigned)pl_float_bits(options->scale));
-  return PL_OK;
-}
-
-/*
- * Bits of 1 / sqrt(n), cut off; n > 0. Whole numbers alone, as are those of all the kernel: the scalar core
- * has no floating point unit, and code for it costs memory.
- */
-static uint32_t reciprocal_root(uint32_t n) {
-  uint64_t square = (1u << 30) / n; /* 2^60 / n, by digits of 15 bits */
-  uint32_t rest = (1u << 30) % n, root = 0;
-
-  for (int i = 0; i < 2; i++, rest %= n) {
-    rest <<= 15;
-    square = square << 15 | rest / n;
-  }
-  for (uint32_t bit = 1u << 30; bit != 0; bit >>= 1)
-    if ((uint64_t)(root + bit) * (root + bit) <= square)
-      root += bit;
-  uint32_t exponent = 127 + 1;
-  for (; !(root >> 31); root <<= 1)
-    exponent--;
-  return exponent << 23 | (root >> 8 & 0x7fffff);
+  return attention_scale("flash", options->scale, q->shape[2], &shared.scale);
 }
 
 static void describe(const pl_array *q, const pl_array *k, const struct flash_options *options) {
@@ -351,8 +304,6 @@ static void describe(const pl_array *q, const pl_array *k, const struct flash_op
 
   shared.dim = dim;
   shared.causal = options->causal;
-  shared.scale = pl_int((int32_t)(pl_float_bits(options->scale) != 0 ? pl_float_bits(options->scale)
-                                                                     : reciprocal_root((uint32_t)columns_q)));
   shared.group = q->shape[0] / k->shape[0];
   shared.rows_kv = k->shape[1];
   const uint16_t *tuned = options->q == 0 && options->kv == 0

@@ -9,62 +9,7 @@
  * row or column makes.
  */
 #include "flash.h"
-#include "check.h"
-
-#include <stdio.h>
-
-enum { MAX_KEYS = 300, WEIGHT_BITS = 22, OUT_BITS = 16 };
-static const float LN2 = 0.693147180559945309f;
-
-/* Small whole numbers, as bytes for the reference and as bf16 for the kernel. */
-struct operand {
-  pl_array bytes, bf16;
-};
-
-static struct operand operand(int32_t heads, int32_t rows, int32_t columns, int32_t most) {
-  const struct operand x = {check_array(PL_INT8, PL_SHAPE(heads, rows, columns), -most, most),
-                            check_array(PL_BF16, PL_SHAPE(heads, rows, columns), 0, 0)};
-  const int8_t *at = pl_hbm_pointer(&x.bytes);
-  for (int32_t i = 0; i < heads * rows * columns; i++)
-    if (at[i] != 0)
-      check_put(&x.bf16, i, at[i]);
-  return x;
-}
-
-/* A float in units of 2^-OUT_BITS, cut off; far outside becomes a number that is wrong for sure. */
-static int32_t fixed(uint32_t bits) {
-  const int32_t exponent = (int32_t)(bits >> 23 & 0xff) - 127 - 23 + OUT_BITS;
-  const int32_t magnitude = (int32_t)(bits & 0x7fffff) | 0x800000;
-  const int32_t value = exponent > 7     ? INT32_MAX
-                        : exponent >= 0  ? magnitude << exponent
-                        : exponent > -31 ? magnitude >> -exponent
-                                         : 0;
-  return bits >> 31 ? -value : value;
-}
-
-static int32_t got(const pl_array *o, int32_t i) {
-  const void *const at = pl_hbm_pointer(o);
-  return fixed(o->dtype == PL_F32 ? ((const uint32_t *)at)[i] : (uint32_t)((const uint16_t *)at)[i] << 16);
-}
-
-/* Weights of row r of a head, the greatest one 2^WEIGHT_BITS; their sum. */
-static uint32_t weights_of(const int8_t *q, const int8_t *k, int32_t keys, int32_t columns,
-                           uint32_t *weight) {
-  int32_t score[MAX_KEYS], most = INT32_MIN;
-  uint32_t sum = 0;
-
-  for (int32_t c = 0; c < keys; c++) {
-    score[c] = 0;
-    for (int32_t i = 0; i < columns; i++)
-      score[c] += q[i] * k[c * columns + i];
-    most = score[c] > most ? score[c] : most;
-  }
-  for (int32_t c = 0; c < keys; c++) {
-    weight[c] = most - score[c] > WEIGHT_BITS ? 0 : 1u << (WEIGHT_BITS - (most - score[c]));
-    sum += weight[c];
-  }
-  return sum;
-}
+#include "attention_check.h"
 
 static bool right_row(const struct operand *q, const struct operand *k, const struct operand *v,
                       const pl_array *o, int32_t head, int32_t row, bool causal) {
@@ -77,19 +22,9 @@ static bool right_row(const struct operand *q, const struct operand *k, const st
                                   (const int8_t *)pl_hbm_pointer(&k->bytes) + head / group * all * columns,
                                   keys, columns, weight);
 
-  for (int32_t i = 0; i < columns; i++) {
-    int64_t mean = 0;
-    for (int32_t c = 0; c < keys; c++)
-      mean += (int64_t)weight[c] * values[c * columns + i];
-    const int32_t want = (int32_t)(mean * (1 << OUT_BITS) / sum), have = got(o, first + i);
-    const int32_t size = want < 0 ? -want : want, off = have < want ? want - have : have - want;
-    /* f32: sums of scaled scores and of weights; bf16: half a unit in the last place. */
-    if (off <= 16 + (size >> 14) + (o->dtype == PL_BF16 ? size >> 8 : 0))
-      continue;
-    printf("flash: head %d, row %d, column %d is %d, not %d, in units of 2^-%d\n", (int)head, (int)row,
-           (int)i, (int)have, (int)want, OUT_BITS);
-    return false;
-  }
+  for (int32_t i = 0; i < columns; i++)
+    if (!right_mean("flash", o, first + i, weight, sum, keys, values + i, columns))
+      return false;
   return true;
 }
 

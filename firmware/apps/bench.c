@@ -182,6 +182,5 @@ int main(void) {
   resident("matmul_bf16_128_resident");
   copy_pipeline("copy_pipeline_3buf");
   bench_gmm();
-  bench_places();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

@@ -9,5 +9,6 @@
 int main(void) {
   bench_flash();
   bench_fused();
+  bench_places();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

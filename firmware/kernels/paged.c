@@ -7,7 +7,8 @@
 struct step {
   int32_t number;
   int32_t sequence, page;
-  int32_t left; /* positions of the sequence from this page on */
+  int32_t left;  /* positions of the sequence from this page on */
+  int32_t place; /* of the page in k and v */
 };
 
 /*
@@ -22,24 +23,30 @@ static struct {
   pl_scalar scale;
 } shared;
 
+static void read_tables(struct step *s) {
+  if (s->page == 0)
+    s->left = pl_get(pl_prefetch(1), s->sequence);
+  s->place = pl_get(pl_prefetch(0), s->sequence, s->page);
+}
+
 static const struct step *step_at(int32_t number) {
   struct step *const s = &shared.kept[(uint32_t)number % KEPT];
 
   if (s->number == number)
     return s;
   if (number == 0) {
-    *s = (struct step){.left = pl_get(pl_prefetch(1), 0)};
-    return s;
+    *s = (struct step){.number = 0};
+  } else {
+    *s = *step_at(number - 1);
+    s->number = number;
+    s->page++;
+    s->left -= shared.page;
+    if (s->left <= 0) {
+      s->page = 0;
+      s->sequence++;
+    }
   }
-  *s = *step_at(number - 1);
-  s->number = number;
-  s->page++;
-  s->left -= shared.page;
-  if (s->left <= 0) {
-    s->page = 0;
-    s->sequence++;
-    s->left = pl_get(pl_prefetch(1), s->sequence);
-  }
+  read_tables(s);
   return s;
 }
 
@@ -59,12 +66,10 @@ static void q_map(const pl_grid *g, pl_index *b) {
   b[0].start = scores_of(g)->sequence;
 }
 static void k_map(const pl_grid *g, pl_index *b) {
-  const struct step *s = scores_of(g);
-  b[0].start = pl_get(pl_prefetch(0), s->sequence, s->page);
+  b[0].start = scores_of(g)->place;
 }
 static void v_map(const pl_grid *g, pl_index *b) {
-  const struct step *s = weights_of(g);
-  b[0].start = pl_get(pl_prefetch(0), s->sequence, s->page);
+  b[0].start = weights_of(g)->place;
 }
 static void o_map(const pl_grid *g, pl_index *b) {
   b[0].start = weights_of(g)->sequence;

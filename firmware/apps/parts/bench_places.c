@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of the kernels that move and choose: rotary embedding, pooling, top-k. Bounds: the port's time for
- * each direction, and the vector ALU's for the operations that the kernel's header counts.
+ * Figures of the kernels that move and choose: rotary embedding, pooling, top-k, paged attention. Their bound
+ * is what takes longest alone: the port in either direction, or the vector ALU with the operations that the
+ * kernel's header counts.
  */
 #include "bench.h"
 #include "boot.h"
 #include "device.h"
+#include "paged.h"
 #include "pool.h"
 #include "rotary.h"
 #include "topk.h"
+
+enum { ARRAYS = 6 };
+
+struct work {
+  const char *name;
+  pl_array array[ARRAYS];
+  pl_status (*call)(const pl_array *array);
+  bool (*right)(const pl_array *array);
+  uint32_t in, out, alu; /* bytes fetched, bytes written back, operations */
+};
 
 static pl_array array(pl_dtype dtype, pl_shape shape) {
   pl_array a = {0};
@@ -28,100 +40,188 @@ static void fill(const pl_array *a, uint32_t first, uint32_t cycle) {
     at[i] = bench_bf16(first + i % cycle);
 }
 
-static void report(const char *name, bool works, bool right, const pl_array *x, const pl_array *o,
-                   uint32_t alu) {
+static bool measure(const struct work *w) {
   const uint32_t lanes = boot_params.value[TPU_PARAM_LANES],
                  port = boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
-  uint64_t bound = pl_array_bytes(x) / port;
+  const uint32_t part[] = {w->in / port, w->out / port, w->alu / lanes};
+  uint32_t bound = 0;
   pl_stats stats;
 
-  if (!works || !right) {
-    bench_fail(name, works ? "the result is wrong" : pl_error_message());
-    return;
-  }
+  for (int call = 0; call < 2; call++)
+    if (w->call(w->array) != PL_OK) {
+      bench_fail(w->name, pl_error_message());
+      return false;
+    }
   pl_get_stats(&stats);
-  bound = pl_array_bytes(o) / port > bound ? pl_array_bytes(o) / port : bound;
-  bound = alu / lanes > bound ? alu / lanes : bound;
-  bench_percent(name, "bound", bound, stats.cycles);
-  bench_cycles(name, "cycles", stats.cycles);
+  bench_plan_begin();
+  (void)!w->call(w->array);
+  bench_plan_end(w->name);
+  for (int i = 0; i < 3; i++)
+    bound = part[i] > bound ? part[i] : bound;
+  bench_percent(w->name, "bound", bound, stats.cycles);
+  bench_cycles(w->name, "cycles", stats.cycles);
+  return true;
 }
 
-/* Points (1, 1) turned by cos 2 and sin 1: (1, 3). */
-static void rotary(const char *name) {
+static void run(const struct work *w) {
+  if (measure(w) && !w->right(w->array))
+    bench_fail(w->name, "the result is wrong");
+  for (unsigned i = 0; i < ARRAYS; i++)
+    if (w->array[i].rank != 0 && pl_free(&w->array[i]) != PL_OK)
+      bench_fail(w->name, pl_error_message());
+}
+
+/* ---- points (1, 1) turned by cos 2 and sin 1: (1, 3) ---- */
+
+static pl_status rotary_call(const pl_array *a) {
+  return kernel_rotary(a[0], a[1], a[2], a[3], 0);
+}
+
+static bool rotary_right(const pl_array *a) {
+  const uint32_t size = (uint32_t)a[3].shape[2];
+  const uint16_t *at = pl_hbm_pointer(&a[3]);
+  for (uint32_t i = 0; i < elements(&a[3]); i++)
+    if (at[i] != bench_bf16(i % size < size / 2 ? 1 : 3))
+      return false;
+  return true;
+}
+
+static void rotary(void) {
   enum { HEADS = 8, POSITIONS = 512, SIZE = 128 };
-  const pl_array x = array(PL_BF16, PL_SHAPE(HEADS, POSITIONS, SIZE)),
-                 o = array(PL_BF16, PL_SHAPE(HEADS, POSITIONS, SIZE)),
-                 cosine = array(PL_BF16, PL_SHAPE(POSITIONS, SIZE / 2)),
-                 sine = array(PL_BF16, PL_SHAPE(POSITIONS, SIZE / 2));
-  bool works = true, right = true;
-
-  fill(&x, 1, 1);
-  fill(&cosine, 2, 1);
-  fill(&sine, 1, 1);
-  for (int call = 0; call < 2 && works; call++)
-    works = kernel_rotary(x, cosine, sine, o, 0) == PL_OK;
-  const uint16_t *at = pl_hbm_pointer(&o);
-  for (uint32_t i = 0; i < elements(&o); i++)
-    right = right && at[i] == bench_bf16(i % SIZE < SIZE / 2 ? 1 : 3);
-  report(name, works, right, &x, &o, 3 * elements(&x));
-  if (pl_free(&x) != PL_OK || pl_free(&o) != PL_OK || pl_free(&cosine) != PL_OK || pl_free(&sine) != PL_OK)
-    bench_fail(name, pl_error_message());
+  struct work w = {.name = "rotary_8x512x128_bf16",
+                   .array = {array(PL_BF16, PL_SHAPE(HEADS, POSITIONS, SIZE)),
+                             array(PL_BF16, PL_SHAPE(POSITIONS, SIZE / 2)),
+                             array(PL_BF16, PL_SHAPE(POSITIONS, SIZE / 2)),
+                             array(PL_BF16, PL_SHAPE(HEADS, POSITIONS, SIZE))},
+                   .call = rotary_call,
+                   .right = rotary_right};
+  fill(&w.array[0], 1, 1);
+  fill(&w.array[1], 2, 1);
+  fill(&w.array[2], 1, 1);
+  w.in = pl_array_bytes(&w.array[0]) + 2 * pl_array_bytes(&w.array[1]);
+  w.out = pl_array_bytes(&w.array[3]);
+  w.alu = 3 * elements(&w.array[0]);
+  run(&w);
 }
 
-/* Elements rise along the columns of the images, modulo 128: the window's last column is the largest. */
-static void pool(const char *name) {
-  enum { SIZE = 112, CHANNELS = 64, RESULT = 56 };
+/* ---- elements that rise along the rows of an image: the window's last column is the largest ---- */
+
+enum { IMAGE = 112, CHANNELS = 64, RESULT = IMAGE / 2 };
+
+static pl_status pool_call(const pl_array *a) {
   const struct pool pool = {POOL_MAX, {3, 3}, {2, 2}, {1, 1}, 0};
-  const pl_array x = array(PL_BF16, PL_SHAPE(1, SIZE, SIZE, CHANNELS)),
-                 o = array(PL_BF16, PL_SHAPE(1, RESULT, RESULT, CHANNELS));
-  uint16_t *at = pl_hbm_pointer(&x);
-  bool works = true, right = true;
-
-  for (uint32_t i = 0; i < elements(&x); i++)
-    at[i] = bench_bf16(i / CHANNELS % SIZE + i % 8);
-  for (int call = 0; call < 2 && works; call++)
-    works = kernel_pool(x, o, &pool) == PL_OK;
-  at = pl_hbm_pointer(&o);
-  for (uint32_t i = 0; i < elements(&o); i++)
-    right = right && at[i] == bench_bf16(2 * (i / CHANNELS % RESULT) + 1 + i % 8);
-  /* Two operations on each row that a window reaches, two on each pixel of the result. */
-  report(name, works, right, &x, &o, (2 * RESULT * SIZE + 2 * RESULT * RESULT) * CHANNELS);
-  if (pl_free(&x) != PL_OK || pl_free(&o) != PL_OK)
-    bench_fail(name, pl_error_message());
+  return kernel_pool(a[0], a[1], &pool);
 }
 
-/* Each row has the numbers 0 to 1023, in another order; as bits of f32 they are subnormals, which compare all
- * the same. */
-static void topk(const char *name) {
-  enum { ROWS = 512, COLUMNS = 1024, K = 8, STEP = 37 };
-  const pl_array x = array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)), values = array(PL_INT32, PL_SHAPE(ROWS, K)),
-                 indices = array(PL_INT32, PL_SHAPE(ROWS, K)),
-                 keys = {.address = x.address,
-                         .pitch = x.pitch,
-                         .shape = {ROWS, COLUMNS},
-                         .rank = 2,
-                         .dtype = PL_F32,
-                         .space = PL_HBM};
-  pl_array results = values;
-  int32_t *at = pl_hbm_pointer(&x);
-  bool works = true, right = true;
+static bool pool_right(const pl_array *a) {
+  const uint16_t *at = pl_hbm_pointer(&a[1]);
+  for (uint32_t i = 0; i < elements(&a[1]); i++)
+    if (at[i] != bench_bf16(2 * (i / CHANNELS % RESULT) + 1 + i % 8))
+      return false;
+  return true;
+}
 
-  results.dtype = PL_F32;
+static void pool(void) {
+  struct work w = {.name = "maxpool_112x112x64_bf16",
+                   .array = {array(PL_BF16, PL_SHAPE(1, IMAGE, IMAGE, CHANNELS)),
+                             array(PL_BF16, PL_SHAPE(1, RESULT, RESULT, CHANNELS))},
+                   .call = pool_call,
+                   .right = pool_right};
+  uint16_t *at = pl_hbm_pointer(&w.array[0]);
+  for (uint32_t i = 0; i < elements(&w.array[0]); i++)
+    at[i] = bench_bf16(i / CHANNELS % IMAGE + i % 8);
+  w.in = pl_array_bytes(&w.array[0]);
+  w.out = pl_array_bytes(&w.array[1]);
+  /* Two operations on each row that a window reaches, two on each pixel of the result. */
+  w.alu = (2 * RESULT * IMAGE + 2 * RESULT * RESULT) * CHANNELS;
+  run(&w);
+}
+
+/* ---- rows of the numbers 0 to 1023, each in another order ---- */
+
+enum { COLUMNS = 1024, K = 8, STEP = 37 };
+
+/* The kernel for floats: as bits of f32 the numbers are 0 and subnormals, which compare all the same. */
+static pl_array as_f32(pl_array a) {
+  a.dtype = PL_F32;
+  return a;
+}
+
+static pl_status topk_call(const pl_array *a) {
+  return kernel_topk(as_f32(a[0]), as_f32(a[1]), a[2], 0);
+}
+
+static bool topk_right(const pl_array *a) {
+  const int32_t *value = pl_hbm_pointer(&a[1]), *index = pl_hbm_pointer(&a[2]);
+  for (int32_t i = 0; i < (int32_t)elements(&a[1]); i++)
+    if (value[i] != COLUMNS - 1 - i % K || (index[i] * STEP + i / K) % COLUMNS != value[i])
+      return false;
+  return true;
+}
+
+static void topk(void) {
+  enum { ROWS = 256 };
+  struct work w = {.name = "topk_256x1024_k8_f32",
+                   .array = {array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)), array(PL_INT32, PL_SHAPE(ROWS, K)),
+                             array(PL_INT32, PL_SHAPE(ROWS, K))},
+                   .call = topk_call,
+                   .right = topk_right};
+  int32_t *at = pl_hbm_pointer(&w.array[0]);
   for (uint32_t r = 0; r < ROWS; r++)
     for (uint32_t c = 0; c < COLUMNS; c++)
       *at++ = (int32_t)((c * STEP + r) % COLUMNS);
-  for (int call = 0; call < 2 && works; call++)
-    works = kernel_topk(keys, results, indices, 0) == PL_OK;
-  const int32_t *value = pl_hbm_pointer(&values), *index = pl_hbm_pointer(&indices);
-  for (int32_t i = 0; i < ROWS * K; i++)
-    right = right && value[i] == COLUMNS - 1 - i % K && (index[i] * STEP + i / K) % COLUMNS == value[i];
-  report(name, works, right, &x, &values, ROWS * COLUMNS * (8 * K + 5));
-  if (pl_free(&x) != PL_OK || pl_free(&values) != PL_OK || pl_free(&indices) != PL_OK)
-    bench_fail(name, pl_error_message());
+  w.in = pl_array_bytes(&w.array[0]);
+  w.out = 2 * pl_array_bytes(&w.array[1]);
+  w.alu = ROWS * COLUMNS * (8 * K + 5);
+  run(&w);
+}
+
+/* ---- queries of zeros: the mean of a sequence's values, which are 1 in its pages and 2 in others' ---- */
+
+enum { SEQUENCES = 4, HEADS = 32, HEADS_KV = 8, PAGE = 16, LISTED = 16, SIZE = 128, UNUSED = 8 };
+
+static pl_status paged_call(const pl_array *a) {
+  return kernel_paged_attention(a[0], a[1], a[2], a[3], a[4], a[5], 0);
+}
+
+static bool paged_right(const pl_array *a) {
+  const uint16_t *at = pl_hbm_pointer(&a[5]);
+  for (uint32_t i = 0; i < elements(&a[5]); i++)
+    if (at[i] != bench_bf16(1))
+      return false;
+  return true;
+}
+
+static void paged(void) {
+  enum { PAGES = SEQUENCES * LISTED + UNUSED };
+  const pl_shape queries = PL_SHAPE(SEQUENCES, HEADS, SIZE), pages = PL_SHAPE(PAGES, HEADS_KV, PAGE, SIZE);
+  struct work w = {.name = "paged_4x256_32_8_d128",
+                   .array = {array(PL_BF16, queries), array(PL_BF16, pages), array(PL_BF16, pages),
+                             array(PL_INT32, PL_SHAPE(SEQUENCES, LISTED)),
+                             array(PL_INT32, PL_SHAPE(SEQUENCES)), array(PL_BF16, queries)},
+                   .call = paged_call,
+                   .right = paged_right};
+  int32_t *table = pl_hbm_pointer(&w.array[3]), *length = pl_hbm_pointer(&w.array[4]);
+  uint16_t *value = pl_hbm_pointer(&w.array[2]);
+
+  fill(&w.array[0], 0, 1);
+  fill(&w.array[1], 1, 8);
+  fill(&w.array[2], 2, 1);
+  for (uint32_t i = 0; i < SEQUENCES * LISTED; i++) {
+    table[i] = (int32_t)(i * 29 % PAGES); /* any order; some pages are nobody's */
+    for (uint32_t k = 0; k < HEADS_KV * PAGE * SIZE; k++)
+      value[(uint32_t)table[i] * HEADS_KV * PAGE * SIZE + k] = bench_bf16(1);
+  }
+  for (uint32_t b = 0; b < SEQUENCES; b++)
+    length[b] = LISTED * PAGE;
+  w.in = 2 * SEQUENCES * LISTED * HEADS_KV * PAGE * SIZE * 2;
+  w.out = pl_array_bytes(&w.array[5]);
+  run(&w);
 }
 
 void bench_places(void) {
-  rotary("rotary_8x512x128_bf16");
-  pool("maxpool_112x112x64_bf16");
-  topk("topk_512x1024_k8");
+  rotary();
+  pool();
+  topk();
+  paged();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel library: what works on rows of arrays. Twins: twins/library_places.py. */
+/* The kernel library: kernels that move and choose. Twins: twins/library_places.py. */
 #include "case.h"
+#include "paged.h"
 #include "pool.h"
 #include "rotary.h"
 #include "topk.h"
@@ -33,9 +34,13 @@ static void library_pool(void) {
   case_done(kernel_pool(y, q, &most));
 }
 
+static void library_paged(void) {
+  const pl_array q = case_input("q"), k = case_input("k"), v = case_input("v"), table = case_input("table"),
+                 lengths = case_input("lengths"), o = case_output("o", NULL);
+
+  case_done(kernel_paged_attention(q, k, v, table, lengths, o, 0.25f));
+}
+
 const struct conformance_case conformance_cases[] = {
-    CASE(library_topk),
-    CASE(library_rotary),
-    CASE(library_pool),
-    CASE_END,
+    CASE(library_topk), CASE(library_rotary), CASE(library_pool), CASE(library_paged), CASE_END,
 };

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The kernel library's kernels on rows of arrays, against the operations of JAX that they are for."""
+"""The kernel library's kernels that move and choose, against the operations of JAX that they are for."""
 from jax import lax
 
-from twins.common import jnp, shape
+from twins.common import jax, jnp, shape
 from twins.vector import one_step
 
 
@@ -45,3 +45,21 @@ def library_pool(t):
     shapes = (shape("f32", *half), shape("f32", n, (h - 2) // 2 + 1, (w - 2) // 3 + 1, c), shape("int8", *half))
     for name, value in zip("opq", one_step(t, body, [t.x, t.y], shapes)):
         t.output(name, value)
+
+
+def library_paged(t):
+    """One query a sequence; keys and values are gathered from their pages."""
+    batch, heads, columns = t.q.shape
+    _, heads_kv, page, _ = t.k.shape
+
+    def body(q, k, v, table, lengths, o):
+        positions = table.shape[1] * page
+
+        def gathered(pages):
+            x = pages[...][table[...]]  # [batch, listed, heads, page, columns]
+            x = jnp.moveaxis(x, 2, 1).reshape(batch, heads_kv, positions, columns)
+            return jnp.repeat(x.astype(jnp.float32), heads // heads_kv, axis=1)
+        scores = jnp.einsum("bhd,bhkd->bhk", q[...].astype(jnp.float32), gathered(k)) * 0.25
+        scores = jnp.where(jnp.arange(positions) < lengths[...][:, None, None], scores, -jnp.inf)
+        o[...] = jnp.einsum("bhk,bhkd->bhd", jax.nn.softmax(scores, axis=-1), gathered(v))
+    t.output("o", one_step(t, body, [t.q, t.k, t.v, t.table, t.lengths], shape("f32", batch, heads, columns))[0])

@@ -97,11 +97,33 @@ static PL_COLD void fail_revisit(const struct pl_operand *op) {
         "block %pE is come back to after it was written back; revisit_any or inout would load it again",
         &index);
   else
-    pl_fail_operand(
-        PL_ERROR_REVISIT, op,
-        "block %pE comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks only an "
-        "ascending order can be checked",
-        &index, PL_MAX_REVISIT_BLOCKS);
+    pl_fail_operand(PL_ERROR_REVISIT, op,
+                    "block %pE comes after a later one; with more than PL_MAX_REVISIT_BLOCKS (%d) blocks and "
+                    "PL_MAX_REVISIT_STEPS (%d) steps only an ascending order can be checked",
+                    &index, PL_MAX_REVISIT_BLOCKS, PL_MAX_REVISIT_STEPS);
+}
+
+/* The same with a table of the blocks begun so far, as many as steps at most, by their numbers. */
+static PL_COLD bool was_in_table(struct pl_operand *op) {
+  uint64_t number = 1; /* 0 is an empty place */
+
+  for (unsigned d = 0; d < op->rank; d++) {
+    const struct pl_dim *dim = &op->dim[d];
+    number = number * dim->blocks + (uint32_t)dim->last;
+    if (dim->kind == PL_BOUNDED)
+      number = number * ((uint32_t)dim->block + 1) + (uint32_t)dim->size;
+  }
+  const uint32_t low = (uint32_t)number, high = (uint32_t)(number >> 32), last = op->visited_words / 2 - 1;
+  for (uint32_t i = (low ^ high) * 0x9e3779b1u >> 16;; i++) {
+    uint32_t *place = &op->visited[(i & last) * 2];
+    if (place[0] == low && place[1] == high)
+      return true;
+    if ((place[0] | place[1]) == 0) {
+      place[0] = low;
+      place[1] = high;
+      return false;
+    }
+  }
 }
 
 /* Remembers that an output's block begins a run; true if one did before (or may have, with too many blocks).
@@ -109,6 +131,8 @@ static PL_COLD void fail_revisit(const struct pl_operand *op) {
 static bool was_visited(struct pl_operand *op) {
   uint32_t block = 0;
 
+  if (PL_UNLIKELY(op->table) && op->visited != NULL)
+    return was_in_table(op);
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     block = block * dim->blocks + (uint32_t)dim->last;

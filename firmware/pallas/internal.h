@@ -256,7 +256,8 @@ struct pl_operand {
   struct pl_buffer *resident; /* a scalar prefetch argument on the chip: the memory it is copied from */
   uint32_t hbm_bytes;         /* from the array's first element to behind its last; 0 if it is not in HBM */
   bool moves;                 /* has a map and more than one block */
-  uint32_t *visited;          /* outputs: bitmap of blocks begun, or NULL */
+  uint32_t *visited;          /* outputs: bitmap of blocks begun, or a table, or NULL */
+  bool table;                 /* too many blocks for a bitmap */
   uint32_t visited_words;
   uint32_t highest; /* outputs without bitmap: highest block begun, plus one */
 };
@@ -582,7 +583,7 @@ pl_status pl_plan_find_inner(struct pl_context *c, const pl_kernel *kernel, pl_a
 void *pl_arena_take(uint32_t bytes);
 /* What the operand is, from its spec and array; no memory yet. stride: of a ref; NULL: the array's. */
 pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array,
-                          const int32_t *stride);
+                          const int32_t *stride, uint32_t steps);
 /* A scalar prefetch argument: its number and view.kind are set. */
 pl_status pl_prefetch_plan(struct pl_operand *op, const pl_array *array);
 /* Connects an operand to the array of this call. */

@@ -232,7 +232,7 @@ static pl_status check_supported(const struct pl_operand *op, const pl_block_spe
 }
 
 pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, const pl_array *array,
-                          const int32_t *stride) {
+                          const int32_t *stride, uint32_t steps) {
   char block[64];
 
   op->group.readers = 0;
@@ -293,8 +293,12 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   }
   if (op->kind != PL_OPERAND_BLOCKED)
     return PL_OK;
-  if (op->output && op->moves && !op->inout && blocks <= PL_MAX_REVISIT_BLOCKS) {
+  op->table = blocks > PL_MAX_REVISIT_BLOCKS;
+  if (op->output && op->moves && !op->inout && (!op->table || steps <= PL_MAX_REVISIT_STEPS)) {
     op->visited_words = (uint32_t)(blocks + 31) / 32;
+    if (op->table) /* of two words a place, a quarter of them free at least */
+      for (op->visited_words = 4; op->visited_words / 8 * 3 < steps;)
+        op->visited_words *= 2;
     op->visited = pl_arena_take(op->visited_words * 4);
     if (op->visited == NULL)
       return pl_context.status;

@@ -25,17 +25,19 @@
 
 /* Limits; passing one is an error that names it. */
 enum {
-  PL_MAX_OPERANDS = 16,          /* inputs and outputs together */
-  PL_MAX_PREFETCH = 8,           /* scalar prefetch arguments */
-  PL_MAX_SCRATCH = 16,           /* scratch items of a kernel */
-  PL_MAX_GRID = 6,               /* grid dimensions */
-  PL_MAX_STEPS = (1 << 24) - 1,  /* steps of a call */
-  PL_MAX_RANK = 5,               /* dimensions of an array or a block */
-  PL_MAX_BUFFERS = 32,           /* buffers of an operand */
-  PL_MAX_VIEWS = 24,             /* refs made by pl_at() and its like that can be used at a time */
-  PL_MAX_SCOPED = 12,            /* pieces of memory that pl_run_scoped() has given at a time */
-  PL_MAX_ALLOCATIONS = 24,       /* live pl_alloc() arrays */
-  PL_MAX_REVISIT_BLOCKS = 16384, /* output blocks remembered one by one; above: see pl_call() */
+  PL_MAX_OPERANDS = 16,         /* inputs and outputs together */
+  PL_MAX_PREFETCH = 8,          /* scalar prefetch arguments */
+  PL_MAX_SCRATCH = 16,          /* scratch items of a kernel */
+  PL_MAX_GRID = 6,              /* grid dimensions */
+  PL_MAX_STEPS = (1 << 24) - 1, /* steps of a call */
+  PL_MAX_RANK = 5,              /* dimensions of an array or a block */
+  PL_MAX_BUFFERS = 32,          /* buffers of an operand */
+  PL_MAX_VIEWS = 24,            /* refs made by pl_at() and its like that can be used at a time */
+  PL_MAX_SCOPED = 12,           /* pieces of memory that pl_run_scoped() has given at a time */
+  PL_MAX_ALLOCATIONS = 24,      /* live pl_alloc() arrays */
+  PL_MAX_REVISIT_BLOCKS =
+      16384, /* output blocks, or element windows, remembered one by one; above: see pl_call() */
+  PL_MAX_REVISIT_STEPS = 384, /* steps whose blocks are remembered if there are more of them */
 };
 
 typedef enum pl_status {
@@ -299,9 +301,10 @@ typedef struct pl_arrays {
  * Runs a kernel and returns when all of it is complete. Blocks of an operand whose index does not
  * change from one step to the next stay where they are: an input costs as many copies as it has runs
  * of equal indices, an output as many write-backs. Coming back to an output block after it was written
- * back is an error; with more than PL_MAX_REVISIT_BLOCKS blocks, so is any order but an ascending one.
- * Plans are cached by kernel contents, shapes and dtypes.
- * args: the scalar prefetch arguments, then the inputs. Parallel dimensions come before arbitrary ones.
+ * back is an error; with more than PL_MAX_REVISIT_BLOCKS blocks (windows of ELEMENT and BOUNDED dimensions
+ * are many) and PL_MAX_REVISIT_STEPS steps, so is any order but an ascending one. Plans are cached by kernel
+ * contents, shapes and dtypes. args: the scalar prefetch arguments, then the inputs. Parallel dimensions come
+ * before arbitrary ones.
  */
 pl_status pl_call(const pl_kernel *kernel, pl_arrays args, pl_arrays results);
 

@@ -215,7 +215,7 @@ static pl_status plan_make(struct pl_plan *plan, const pl_kernel *kernel, pl_arr
     op->window = plan->nesting != NULL && (plan->nesting->windows >> i & 1);
     if (pl_operand_plan(op, op->output ? kernel->out[op->number] : kernel->in[op->number],
                         op->output ? &results.array[op->number] : &args.array[op->number],
-                        plan->nesting != NULL ? plan->nesting->stride[i] : NULL) != PL_OK)
+                        plan->nesting != NULL ? plan->nesting->stride[i] : NULL, plan->steps) != PL_OK)
       return c->status;
   }
   for (uint32_t i = 0; i < plan->outputs; i++)

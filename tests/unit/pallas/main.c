@@ -124,8 +124,8 @@ int main(int argc, char **argv) {
                 {"resident", suite_resident}, {"views", suite_views},       {"scoped", suite_scoped},
                 {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
                 {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
-                {"reuse", suite_reuse},       {"rules", suite_rules},       {"lists", suite_lists},
-                {"misuse", suite_misuse},     {"shuffle", suite_shuffle}};
+                {"reuse", suite_reuse},       {"rules", suite_rules},       {"misuse", suite_misuse},
+                {"shuffle", suite_shuffle},   {"revisit", suite_revisit}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,

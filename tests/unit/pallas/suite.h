@@ -47,6 +47,7 @@ void suite_nested(void);
 void suite_reuse(void);
 void suite_rules(void);
 void suite_misuse(void);
+void suite_revisit(void);
 void suite_shuffle(void);
 void suite_loaded(void);
 void suite_prefetch(void);

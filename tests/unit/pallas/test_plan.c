@@ -139,7 +139,7 @@ static void test_print(void) {
            "  scratch 1  int32 [2, 3]         in SEMAPHORE\n"
            "  memory: VMEM 11264 of %u bytes, SMEM 64 of 16384, ACC 0 of %u rows, 6 semaphores\n"
            "  bytes: 12288 in, 38400 out\n"
-           "  cycles alone: DMA in 600, DMA out 2400, MXU %u, VPU 0, scalar core ",
+           "  cycles alone: DMA in 768, DMA out 2400, MXU %u, VPU 0, scalar core ",
            suite.dim == 8 && !suite.bf16 ? 131072 : 524288,
            suite.dim == 8 && !suite.bf16 ? 1024 : 65536 / suite.dim, (1 << 22) / (suite.dim * suite.dim));
   check(strncmp(text, wanted, strlen(wanted)) == 0, "plan: what is printed:\n%sinstead of\n%s", text, wanted);

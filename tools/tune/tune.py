@@ -15,6 +15,7 @@ on the RTL. docs/tuning.md.
 import argparse
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -257,8 +258,24 @@ def test_entry(e):
     return None
 
 
+def refusals():
+    """(name, what is wrong or None) of what must be refused, and of an entry that must be complained about."""
+    for arguments, wanted in (("nothing 1", "KERNEL=nothing: there is no such kernel to tune"), ("matmul_bf16 5x5", "needs MxNxK, 3 numbers"),
+                              ("matmul_bf16 0x5x5", "each from 1 to 65535"), ("gmm_bf16 axb", "needs GROUPSxMxKxN")):
+        said = subprocess.run([sys.executable, __file__, "--arguments", *arguments.split()], capture_output=True, text=True, check=False)
+        yield f"arguments {arguments}", None if said.returncode == 1 and wanted in said.stderr else f"said {said.stderr!r}"
+    kernel = KERNELS["matmul_bf16"]
+    large, = machine.run(kernel, (512, 512, 512), [(512, 512, 512, 4, 0)], measure=False)
+    yield "blocks that do not fit", None if (large.refused or "").startswith("ERROR_BUDGET") else f"not refused: {large}"
+    slow = next(e for e in load()["entries"] if e["kernel"] == "matmul_bf16") | {"func": 1000}
+    yield "an entry that got slower", None if "the table says 1000" in (test_entry(slow) or "") else "is not noticed"
+
+
 def test():
     table, failed = load(), 0
+    for name, why in refusals():
+        failed += why is not None
+        print(f"FAIL tune/{name}: {why}" if why else f"PASS tune/{name}")
     if table["abi_hash"] != provenance()["abi_hash"]:
         print(f"tuned for interface {table['abi_hash']}, this one is {provenance()['abi_hash']}: the figures below say whether it matters")
     for e in table["entries"]:

@@ -24,6 +24,7 @@ static struct {
     struct tile tile;
   } kept[KEPT];
   int32_t columns; /* of a block */
+  bool one;        /* y has one matrix, for all groups */
 } shared;
 
 static const struct tile *tile_at(int32_t number) {
@@ -45,7 +46,7 @@ static void x_map(const pl_grid *g, pl_index *b) {
 }
 
 static void y_map(const pl_grid *g, pl_index *b) {
-  b[0].start = tile_at(g->id[0])->group;
+  b[0].start = shared.one ? 0 : tile_at(g->id[0])->group;
   b[1].start = g->id[2];
   b[2].start = g->id[1];
 }
@@ -74,13 +75,14 @@ static void body(void) {
 struct cursor {
   const int32_t *size;
   int32_t groups, rows;     /* number of groups; most rows of a tile */
+  int32_t pitch;            /* rows from group to group; 0: they follow one another */
   int32_t group, row, done; /* the group, its first row, its rows that earlier tiles have */
   int32_t part;             /* of the group */
 };
 
 static bool next_tile(struct cursor *c, struct tile *tile) {
   while (c->group < c->groups && c->done == c->size[c->group]) {
-    c->row += c->done;
+    c->row += c->pitch != 0 ? c->pitch : c->done;
     c->done = c->part = 0;
     c->group++;
   }
@@ -189,21 +191,20 @@ static struct gmm_blocks chosen_blocks(const pl_array *x, const pl_array *y, con
   return (struct gmm_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3]};
 }
 
-pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks) {
-  const struct gmm_blocks chosen = blocks != NULL ? *blocks : chosen_blocks(&x, &y, &o);
+/* x [M,K], y [G,K,N] or [1,K,N], o [M,N], checked. pitch: see struct cursor. */
+static pl_status run(const char *name, pl_array x, pl_array y, pl_array sizes, pl_array o,
+                     const struct gmm_blocks *chosen, int32_t pitch) {
   pl_array list;
-  pl_status status = check(&x, &y, &sizes, &o, &chosen);
-
-  if (status != PL_OK)
-    return status;
-  const int32_t bm = chosen.m, bn = chosen.n, bk = chosen.k, columns = pl_cdiv(o.shape[1], bn),
-                depth = pl_cdiv(x.shape[1], bk), buffers = chosen.buffers != 0 ? chosen.buffers : 3,
+  const int32_t bm = chosen->m, bn = chosen->n, bk = chosen->k, columns = pl_cdiv(o.shape[1], bn),
+                depth = pl_cdiv(x.shape[1], bk), buffers = chosen->buffers != 0 ? chosen->buffers : 3,
                 dim = (int32_t)boot_params.value[TPU_PARAM_DIM];
   /* A group has at most one tile more than its rows fill: the shape does not depend on the sizes. */
-  status = pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(x.shape[0] / bm + sizes.shape[0], TILE_WORDS), &list);
+  pl_status status =
+      pl_alloc(PL_HBM, PL_INT32, PL_SHAPE(x.shape[0] / bm + sizes.shape[0], TILE_WORDS), &list);
   if (status != PL_OK)
     return status;
-  const struct cursor groups = {.size = pl_hbm_pointer(&sizes), .groups = sizes.shape[0], .rows = bm};
+  const struct cursor groups = {
+      .size = pl_hbm_pointer(&sizes), .groups = sizes.shape[0], .rows = bm, .pitch = pitch};
   struct balance balance = {.least = dim + 1, .columns = o.shape[1]};
   balance.weights =
       dim * dim * (int32_t)pl_dtype_bytes(y.dtype) / (int32_t)boot_params.value[TPU_PARAM_HBM_PORT_BYTES];
@@ -214,7 +215,7 @@ pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const s
   /* Behind x's last column there must be zeros, as there are behind y's last row: 0 x NaN is no 0. */
   const unsigned fill = x.shape[1] % bk != 0 ? PL_FILL_VALUE : PL_FILL_UNSPECIFIED;
   const pl_kernel kernel = {
-      .name = "gmm",
+      .name = name,
       .body = body,
       .grid = PL_GRID(pl_dyn(tiles), columns, depth),
       .num_scalar_prefetch = 1,
@@ -230,9 +231,69 @@ pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const s
                                ((uint32_t)depth * STEP_INSTRUCTIONS + BLOCK_INSTRUCTIONS)},
   };
   shared.columns = bn;
+  shared.one = y.shape[0] == 1;
   for (unsigned i = 0; i < KEPT; i++)
     shared.kept[i].number = -1;
   status = pl_call(&kernel, PL_ARGS(list, x, y), PL_RESULTS(o));
   const pl_status freed = pl_free(&list);
   return status != PL_OK ? status : freed;
+}
+
+pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks) {
+  const struct gmm_blocks chosen = blocks != NULL ? *blocks : chosen_blocks(&x, &y, &o);
+  const pl_status status = check(&x, &y, &sizes, &o, &chosen);
+
+  return status != PL_OK ? status : run("gmm", x, y, sizes, o, &chosen, 0);
+}
+
+static pl_status check_ragged(const pl_array *x, const pl_array *y, const pl_array *rows, const pl_array *o,
+                              const struct gmm_blocks *blocks) {
+  if (x->rank != 3 || (y->rank != 2 && y->rank != 3) || o->rank != 3 || rows->rank != 1 ||
+      rows->dtype != PL_INT32 || (y->rank == 3 && y->shape[0] != x->shape[0]) ||
+      y->shape[y->rank - 2] != x->shape[2] || o->shape[0] != x->shape[0] || o->shape[1] != x->shape[1] ||
+      o->shape[2] != y->shape[y->rank - 1] || rows->shape[0] != x->shape[0])
+    return pl_error(PL_ERROR_SHAPE,
+                    "ragged matmul: x [B,M,K], y [B,K,N] or [K,N], rows int32 [B] and o [B,M,N] are needed; "
+                    "x is of rank %d "
+                    "[%d,%d,%d], y of rank %d [%d,%d], rows has %d elements, o [%d,%d,%d]",
+                    x->rank, (int)x->shape[0], (int)x->shape[1], (int)x->shape[2], y->rank,
+                    (int)y->shape[y->rank == 3], (int)y->shape[y->rank == 3 ? 2 : 1], (int)rows->shape[0],
+                    (int)o->shape[0], (int)o->shape[1], (int)o->shape[2]);
+  if (rows->space != PL_HBM || x->space != PL_HBM || o->space != PL_HBM)
+    return pl_error(PL_ERROR_ARGUMENT, "ragged matmul: x, rows and o must be in HBM");
+  if (blocks->m <= 0 || blocks->n <= 0 || blocks->k <= 0)
+    return pl_error(PL_ERROR_ARGUMENT, "ragged matmul: blocks of %d x %d x %d; each must be at least 1",
+                    (int)blocks->m, (int)blocks->n, (int)blocks->k);
+  const int32_t *size = pl_hbm_pointer(rows);
+  for (int32_t b = 0; b < rows->shape[0]; b++)
+    if (size[b] < 0 || size[b] > x->shape[1])
+      return pl_error(PL_ERROR_ARGUMENT, "ragged matmul: batch %d has %d rows; 0 to %d are right", (int)b,
+                      (int)size[b], (int)x->shape[1]);
+  return PL_OK;
+}
+
+/* The matrices of a batch one above the other; y alone: a batch of one. */
+static void flatten(pl_array *a) {
+  a->shape[0] *= a->shape[1];
+  a->shape[1] = a->shape[2];
+  a->shape[2] = 0;
+  a->rank = 2;
+}
+
+pl_status kernel_ragged_matmul(pl_array x, pl_array y, pl_array rows, pl_array o,
+                               const struct gmm_blocks *blocks) {
+  const pl_status status = check_ragged(&x, &y, &rows, &o, blocks);
+
+  if (status != PL_OK)
+    return status;
+  const int32_t pitch = x.shape[1];
+  flatten(&x);
+  flatten(&o);
+  if (y.rank == 2) {
+    y.shape[2] = y.shape[1];
+    y.shape[1] = y.shape[0];
+    y.shape[0] = 1;
+    y.rank = 3;
+  }
+  return run("ragged matmul", x, y, rows, o, blocks, pitch);
 }

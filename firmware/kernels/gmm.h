@@ -37,4 +37,12 @@ struct gmm_blocks {
  */
 pl_status kernel_gmm(pl_array x, pl_array y, pl_array sizes, pl_array o, const struct gmm_blocks *blocks);
 
+/*
+ * Products of a batch of which each has its own number of rows, known at run time only: x [B,M,K], y [B,K,N]
+ * or [K,N] for all, o [B,M,N], rows int32 [B]. Rows rows[b] .. M - 1 of x[b] are not looked at, and those of
+ * o[b] keep what they hold. The same tiles and order as above; types, blocks and errors likewise.
+ */
+pl_status kernel_ragged_matmul(pl_array x, pl_array y, pl_array rows, pl_array o,
+                               const struct gmm_blocks *blocks);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The grouped matrix product: any sizes, errors. */
+/* The grouped and the ragged matrix product: any sizes, errors. */
 #include "gmm.h"
 #include "check.h"
 
@@ -84,6 +84,69 @@ static void orders(void) {
   check_end("gmm: orders of large and small groups");
 }
 
+static bool ragged_right(const pl_array *x, const pl_array *y, const pl_array *rows, const pl_array *o) {
+  const int32_t height = x->shape[1], depth = x->shape[2], columns = o->shape[2];
+
+  for (int32_t i = 0; i < x->shape[0] * height; i++) {
+    const int32_t batch = i / height, matrix = y->rank == 3 ? batch * depth * columns : 0;
+    for (int32_t n = 0; n < columns; n++) {
+      const int32_t want = i % height < check_get(rows, batch)
+                               ? check_dot(x, i * depth, y, matrix + n, columns, depth)
+                               : UNTOUCHED;
+      if (!check_element("ragged matmul", o, i * columns + n, want))
+        return false;
+    }
+  }
+  return true;
+}
+
+static void ragged(void) {
+  const int32_t batch = check_random(1, 5), height = check_random(1, 50), depth = check_random(1, 60),
+                columns = check_random(1, 70);
+  const bool ints = check_random(0, 2) == 0;
+  const struct gmm_blocks blocks = {check_random(1, 40), check_random(1, 3) * 16, check_random(1, 48),
+                                    (uint8_t)check_random(0, 4)};
+  const pl_dtype type = ints ? PL_INT8 : PL_BF16;
+  const pl_array x = check_array(type, PL_SHAPE(batch, height, depth), -4, 4),
+                 y = check_random(0, 1) ? check_array(type, PL_SHAPE(batch, depth, columns), -4, 4)
+                                        : check_array(type, PL_SHAPE(depth, columns), -4, 4),
+                 rows = check_array(PL_INT32, PL_SHAPE(batch), 0, height),
+                 o = check_array(ints                 ? PL_INT32
+                                 : check_random(0, 1) ? PL_F32
+                                                      : PL_BF16,
+                                 PL_SHAPE(batch, height, columns), UNTOUCHED, UNTOUCHED);
+  bool ok = true;
+  for (int call = 0; ok && call < 2; call++)
+    ok = check_works("ragged matmul", kernel_ragged_matmul(x, y, rows, o, &blocks)) &&
+         ragged_right(&x, &y, &rows, &o);
+  if (!ok)
+    printf("ragged: batch %d, %d x %d x %d, y of rank %d, blocks %d %d %d, buffers %d\n", (int)batch,
+           (int)height, (int)columns, (int)depth, y.rank, (int)blocks.m, (int)blocks.n, (int)blocks.k,
+           blocks.buffers);
+  check_free();
+}
+
+static void ragged_errors(void) {
+  const struct gmm_blocks blocks = {16, 16, 16, 2}, none = {16, 16, 0, 2};
+  const pl_array x = check_array(PL_BF16, PL_SHAPE(3, 20, 16), 0, 1),
+                 y = check_array(PL_BF16, PL_SHAPE(3, 16, 16), 0, 1),
+                 o = check_array(PL_F32, PL_SHAPE(3, 20, 16), UNTOUCHED, UNTOUCHED),
+                 rows = check_array(PL_INT32, PL_SHAPE(3), 5, 5),
+                 few = check_array(PL_INT32, PL_SHAPE(2), 5, 5);
+
+  check_fails(kernel_ragged_matmul(x, o, rows, o, &blocks), PL_ERROR_SHAPE, "y of rank 3 [20,16]");
+  check_fails(kernel_ragged_matmul(x, y, few, o, &blocks), PL_ERROR_SHAPE, "rows has 2 elements");
+  check_fails(kernel_ragged_matmul(x, y, rows, o, &none), PL_ERROR_ARGUMENT, "blocks of 16 x 16 x 0");
+  check_put(&rows, 2, 21);
+  check_fails(kernel_ragged_matmul(x, y, rows, o, &blocks), PL_ERROR_ARGUMENT,
+              "batch 2 has 21 rows; 0 to 20");
+  check_put(&rows, 2, 0);
+  check_works("ragged matmul after errors", kernel_ragged_matmul(x, y, rows, o, &blocks));
+  ragged_right(&x, &y, &rows, &o);
+  check_free();
+  check_end("ragged matmul: errors");
+}
+
 static void errors(void) {
   const struct gmm_blocks blocks = {16, 16, 16, 2}, none = {16, 0, 16, 2};
   const pl_array x = check_array(PL_BF16, PL_SHAPE(20, 16), 0, 1),
@@ -119,5 +182,10 @@ int main(int argc, char **argv) {
   check_end(text);
   orders();
   errors();
+  for (int32_t i = 0; i < check_shapes; i++)
+    ragged();
+  snprintf(text, sizeof text, "ragged matmul: %d random shapes", (int)check_shapes);
+  check_end(text);
+  ragged_errors();
   return check_status();
 }

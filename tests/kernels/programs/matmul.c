@@ -149,7 +149,7 @@ static void check_traffic(const struct call *c) {
 
 static void random_call(void) {
   struct call c = {.options = {.blocks = {check_random(5, 40), check_random(1, 3) * 16, check_random(1, 48),
-                                          (uint8_t)check_random(0, 3)},
+                                          (uint8_t)check_random(0, 3), check_random(0, 1) != 0},
                                .order = (uint8_t)check_random(0, MATMUL_ORDERS - 1),
                                .transposed = check_random(0, 2) == 0},
                    .batch = check_random(-2, 3),

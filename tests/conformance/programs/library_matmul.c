@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel library: matrix products with an epilogue. Twins: twins/library_matmul.py. */
+#include "block_sparse.h"
 #include "case.h"
+#include "gmm.h"
 #include "matmul_general.h"
 
 static void library_matmul_epilogue(void) {
@@ -42,9 +44,23 @@ static void library_matmul_batch(void) {
   case_done(kernel_matmul_general(x, y, o, &options));
 }
 
+static void library_matmul_sparse(void) {
+  const struct matmul_blocks blocks = {.m = 16, .n = 32, .k = 16, .buffers = 3};
+  const pl_array x = case_input("x"), y = case_input("y"), mask = case_input("mask"),
+                 o = case_output("o", NULL);
+
+  case_done(kernel_block_sparse(x, y, mask, o, &blocks));
+}
+
+static void library_matmul_ragged(void) {
+  const struct gmm_blocks blocks = {16, 32, 24, 3};
+  const pl_array x = case_input("x"), y = case_input("y"), rows = case_input("rows"),
+                 o = case_output("o", NULL);
+
+  case_done(kernel_ragged_matmul(x, y, rows, o, &blocks));
+}
+
 const struct conformance_case conformance_cases[] = {
-    CASE(library_matmul_epilogue),
-    CASE(library_matmul_int8),
-    CASE(library_matmul_batch),
-    CASE_END,
+    CASE(library_matmul_epilogue), CASE(library_matmul_int8),   CASE(library_matmul_batch),
+    CASE(library_matmul_sparse),   CASE(library_matmul_ragged), CASE_END,
 };

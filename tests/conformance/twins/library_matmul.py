@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The kernel library: matrix products with an epilogue, against Pallas kernels of one block and the plain operations."""
-from twins.common import Disagreement, jax, jnp, no_race, np, pl, tpu
+"""The kernel library: matrix products with an epilogue, against Pallas kernels of one block and the plain operations;
+ragged and block-sparse products, against Pallas kernels that skip what does not count."""
+from twins.common import Disagreement, jax, jnp, no_race, np, pl, pltpu, tpu
 
 
 def fused(t, x, y, others, finish, shapes):
@@ -57,3 +58,57 @@ def library_matmul_batch(t):
         return (jax.nn.silu(sums * scale).astype(jnp.bfloat16),)
     shape = jax.ShapeDtypeStruct((t.x.shape[0], t.x.shape[1], t.y.shape[1]), jnp.bfloat16)
     t.output("o", fused(t, t.x, t.y.swapaxes(1, 2), [t.scale], finish, [shape])[0])
+
+
+def prefetched(t, body, scalars, args, grid, in_specs, out_spec, out_shape, scratch=()):
+    """A pallas_call with scalar prefetch in every mode; all results."""
+    for mode in t.modes("hlo", "tpu"):
+        spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=grid, in_specs=in_specs, out_specs=out_spec,
+                                            scratch_shapes=list(scratch))
+        o = pl.pallas_call(body, grid_spec=spec, out_shape=out_shape, interpret=True if mode == "hlo" else tpu())(scalars, *args)
+        no_race(mode)
+        yield mode, np.asarray(o)
+
+
+def agree(plain, results, where=True):
+    for mode, o in results:
+        if not np.array_equal(np.where(where, o, 0), np.where(where, plain, 0)):
+            raise Disagreement(f"{mode} and the plain operations differ")
+    return plain
+
+
+def library_matmul_sparse(t):
+    """Blocks of 16 x 32 of y that a mask names; NaN stands in the others."""
+    m, n, k = 16, 32, 16
+    counts = np.repeat(np.repeat(np.asarray(t.mask) != 0, k, 0), n, 1)
+    y = jnp.where(counts, t.y, jnp.nan)
+
+    def body(mask, x_ref, y_ref, o_ref):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            o_ref[...] = jnp.zeros_like(o_ref)
+
+        @pl.when(mask[pl.program_id(2), pl.program_id(1)] != 0)
+        def _():
+            o_ref[...] += jnp.dot(x_ref[...].astype(jnp.float32), y_ref[...].astype(jnp.float32))
+    plain = np.asarray(jnp.dot(t.x.astype(jnp.float32), jnp.where(counts, t.y, 0).astype(jnp.float32)))
+    t.output("o", agree(plain, prefetched(
+        t, body, t.mask, (t.x, y), (t.x.shape[0] // m, y.shape[1] // n, y.shape[0] // k),
+        [pl.BlockSpec((m, k), lambda i, j, l, _: (i, l)), pl.BlockSpec((k, n), lambda i, j, l, _: (l, j))],
+        pl.BlockSpec((m, n), lambda i, j, l, _: (i, j)), jax.ShapeDtypeStruct(plain.shape, jnp.float32))))
+
+
+def library_matmul_ragged(t):
+    """A batch with a number of rows each; the others must keep what they hold."""
+    batch, height, _ = t.x.shape
+    inside = np.broadcast_to((np.arange(height) < np.asarray(t.rows)[:, None])[..., None], (batch, height, t.y.shape[2]))
+
+    def body(rows, x_ref, y_ref, o_ref):
+        @pl.when(rows[pl.program_id(0)] > 0)
+        def _():
+            o_ref[...] = jnp.dot(x_ref[0].astype(jnp.float32), y_ref[0].astype(jnp.float32))[None]
+    plain = np.asarray(jnp.einsum("bmk,bkn->bmn", t.x.astype(jnp.float32), t.y.astype(jnp.float32)))
+    plain = agree(plain, prefetched(
+        t, body, t.rows, (t.x, t.y), (batch,), [pl.BlockSpec((1,) + a.shape[1:], lambda b, _: (b, 0, 0)) for a in (t.x, t.y)],
+        pl.BlockSpec((1,) + plain.shape[1:], lambda b, _: (b, 0, 0)), jax.ShapeDtypeStruct(plain.shape, jnp.float32)), inside)
+    t.output("o", plain, rest=inside)

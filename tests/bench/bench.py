@@ -47,6 +47,7 @@ BARS = {
     "softmax_512x1024_bf16.bound": (">=", 90.0),
     "layernorm_512x1024_f32.bound": (">=", 90.0),
     "layernorm_512x1024_bf16.bound": (">=", 90.0),
+    "matmul_bias_gelu_512.relative": (">=", 95.0),
     "dma_64k_rows256.bandwidth": (">=", 97.0),
     "dma_64b.overhead": ("<=", 40),
     "dma_chain.bubble": ("<=", 0),

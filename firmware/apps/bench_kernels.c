@@ -10,6 +10,5 @@ int main(void) {
   bench_flash();
   bench_fused();
   bench_places();
-  bench_orders();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

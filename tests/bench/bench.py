@@ -142,6 +142,7 @@ def collect(device, models, exact):
         app = ["tools/run/peplos-run", "--platform", model, "--no-trace"]
         add(run(app + ["bench"], f"firmware on {model}"), model)
         add(run(app + ["bench_kernels"], f"kernels with vector functions on {model}"), model)
+        add(run(app + ["bench_matmul"], f"matrix products on {model}"), model)
         add(run(app + ["bench_rows"], f"softmax and norms on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
         if model == "func":  # instructions, which are the same on both

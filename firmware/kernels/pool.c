@@ -221,7 +221,9 @@ pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
                   PL_VMEM(PL_F32, most ? 1 : call.pool.rows * call.across, most ? 1 : channels)},
       .user = &call,
       .cost = {.vector_elements = (uint64_t)x.shape[0] * (uint32_t)call.out_rows * (uint32_t)channels *
-                                  (uint32_t)(columns * pool->window[0] + call.out_columns * pool->window[1])},
+                                  (uint32_t)(columns * pool->window[0] + call.out_columns * pool->window[1]),
+               .instructions =
+                   (uint64_t)(uint32_t)x.shape[0] * (uint32_t)pl_cdiv(call.out_rows, call.pool.rows) * 9000},
   };
   return pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
 }

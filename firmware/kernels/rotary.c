@@ -78,7 +78,8 @@ pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, 
       .dimension_semantics = {PL_PARALLEL, PL_PARALLEL},
       .in = {&block, PL_BLOCK(angle_map, rows, half), PL_BLOCK(angle_map, rows, half)},
       .out = {&result},
-      .cost = {.vector_elements = 3 * (uint64_t)heads * (uint32_t)positions * (uint32_t)half * 2},
+      .cost = {.vector_elements = 3 * (uint64_t)heads * (uint32_t)positions * (uint32_t)half * 2,
+               .instructions = (uint64_t)(uint32_t)pl_cdiv(positions, rows) * (uint32_t)heads * 4100},
   };
   return pl_call(&kernel, PL_ARGS(x, cosine, sine), PL_RESULTS(o));
 }

@@ -112,11 +112,12 @@ void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns) {
   struct pl_context *c = pl_self();
   const pl_ref refs[] = {o, x};
   struct pl_vector_call call;
-  const struct pl_view *v = pl_use(c, o);
+  struct pl_view *v = pl_use(c, o);
   struct pl_plane plane;
 
   if (v == NULL)
     return;
+  const uint8_t whole = v->flags & PL_VIEW_WHOLE;
   pl_vector_begin(&call, PL_OP_COPY, 1);
   call.keeps = call.bounded = true;
   call.rows = rows;
@@ -125,8 +126,12 @@ void pl_store_bounded(pl_ref o, pl_ref x, int32_t rows, int32_t columns) {
   if (rows < 0 || columns < 0 || rows > plane.rows || columns > plane.columns)
     pl_fail(PL_ERROR_ARGUMENT, "pl_store_bounded: %d rows and %d columns; there are 0 to %d and 0 to %d",
             (int)rows, (int)columns, (int)plane.rows, (int)plane.columns);
-  else if (rows > 0 && columns > 0)
+  else if (rows > 0 && columns > 0) {
+    v->flags &=
+        (uint8_t)~PL_VIEW_WHOLE; /* what is not stored to must not stay behind in another accumulator */
     pl_vector_elementwise(&call, refs, 0);
+    v->flags |= whole;
+  }
 }
 
 void pl_broadcast(pl_ref o, pl_ref x) {

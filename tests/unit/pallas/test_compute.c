@@ -400,6 +400,32 @@ static void test_overlap(void) {
   check(wrong == 0, "compute: sources that share memory with the result, contents (%u wrong)", wrong);
 }
 
+/* A store to a part of an accumulator stays in it, where one to all of it goes on to a fresh one. */
+static void bounded_body(void) {
+  pl_ref v = pl_scratch(0), acc = pl_scratch(1);
+  pl_sync_copy(pl_input(0), v);
+  pl_copy(acc, v);
+  pl_add(v, v, v);
+  pl_store_bounded(acc, v, 3, 5);
+  pl_copy(v, acc);
+  pl_sync_copy(v, pl_output(0));
+}
+
+static void test_bounded(void) {
+  pl_array x = suite_array(PL_INT32, PL_SHAPE(20, 40)), o = suite_array(PL_INT32, PL_SHAPE(20, 40));
+  const pl_kernel kernel = {.name = "bounded",
+                            .body = bounded_body,
+                            .in = {PL_IN_HBM},
+                            .out = {PL_IN_HBM},
+                            .scratch = {PL_VMEM(PL_INT32, 20, 40), PL_ACC(PL_INT32, 20, 40)}};
+  uint32_t wrong = 0;
+  suite_fill(&x);
+  suite_ok(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)), "compute: a bounded store to an accumulator");
+  for (uint32_t i = 0; i < 20 * 40; i++)
+    wrong += suite_get(&o, i) != suite_get(&x, i) * (i / 40 < 3 && i % 40 < 5 ? 2 : 1);
+  check(wrong == 0, "compute: a bounded store to an accumulator, contents (%u wrong)", wrong);
+}
+
 /* ---- errors ---- */
 
 static int which;
@@ -480,6 +506,7 @@ void suite_compute(void) {
   suite_release();
   test_dot();
   test_overlap();
+  test_bounded();
   test_errors();
   check(host_logged() == 0, "compute: the model logged nothing");
 }

@@ -203,6 +203,14 @@ void check_end(const char *what) {
   failed = false;
 }
 
+void check_random_shapes(const char *kernel, void (*try_one)(void)) {
+  char text[48];
+  for (int32_t i = 0; i < check_shapes; i++)
+    try_one();
+  snprintf(text, sizeof text, "%s: %d random shapes", kernel, (int)check_shapes);
+  check_end(text);
+}
+
 int check_status(void) {
   return ever ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

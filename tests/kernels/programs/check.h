@@ -48,6 +48,8 @@ bool check_works(const char *what, pl_status status);
 void check_that(bool ok, const char *what);
 /* One line for run.py: PASS or FAIL, by what has failed since the last one. */
 void check_end(const char *what);
+/* Tries that many random shapes, and says so in one line. */
+void check_random_shapes(const char *kernel, void (*try_one)(void));
 /* The exit status of the program. */
 int check_status(void);
 

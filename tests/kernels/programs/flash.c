@@ -104,12 +104,8 @@ static void errors(void) {
 }
 
 int main(int argc, char **argv) {
-  char text[48];
   check_begin(argc, argv);
-  for (int32_t i = 0; i < check_shapes; i++)
-    random_shape();
-  snprintf(text, sizeof text, "flash: %d random shapes", (int)check_shapes);
-  check_end(text);
+  check_random_shapes("flash", random_shape);
   heads();
   errors();
   return check_status();

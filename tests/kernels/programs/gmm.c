@@ -174,18 +174,11 @@ static void errors(void) {
 }
 
 int main(int argc, char **argv) {
-  char text[48];
   check_begin(argc, argv);
-  for (int32_t i = 0; i < check_shapes; i++)
-    random_shape();
-  snprintf(text, sizeof text, "gmm: %d random shapes", (int)check_shapes);
-  check_end(text);
+  check_random_shapes("gmm", random_shape);
   orders();
   errors();
-  for (int32_t i = 0; i < check_shapes; i++)
-    ragged();
-  snprintf(text, sizeof text, "ragged matmul: %d random shapes", (int)check_shapes);
-  check_end(text);
+  check_random_shapes("ragged matmul", ragged);
   ragged_errors();
   return check_status();
 }

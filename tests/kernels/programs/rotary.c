@@ -76,12 +76,8 @@ static void errors(void) {
 }
 
 int main(int argc, char **argv) {
-  char text[48];
   check_begin(argc, argv);
-  for (int32_t i = 0; i < check_shapes; i++)
-    random_shape();
-  snprintf(text, sizeof text, "rotary: %d random shapes", (int)check_shapes);
-  check_end(text);
+  check_random_shapes("rotary", random_shape);
   errors();
   return check_status();
 }

@@ -97,12 +97,8 @@ static void errors(void) {
 }
 
 int main(int argc, char **argv) {
-  char text[48];
   check_begin(argc, argv);
-  for (int32_t i = 0; i < check_shapes; i++)
-    random_shape();
-  snprintf(text, sizeof text, "topk: %d random shapes", (int)check_shapes);
-  check_end(text);
+  check_random_shapes("topk", random_shape);
   ends();
   errors();
   return check_status();

@@ -73,10 +73,6 @@ static void record(void) {
   pl_vstore(PL_REF(ref + 1), pl_vadd(squares, pl_vselect(more, pl_vload(PL_REF(ref + 1)), pl_vconst(0))));
 }
 
-static bool is_float(uint32_t dtype) {
-  return dtype == PL_F32 || dtype == PL_BF16;
-}
-
 pl_status epilogue_parts(const struct matmul_epilogue *e, pl_dtype sum, pl_dtype result, unsigned *parts) {
   static const char *const names[] = {"scale", "bias", "residual"};
   const pl_array *const arrays[] = {e->scale, e->bias, e->residual};
@@ -87,7 +83,7 @@ pl_status epilogue_parts(const struct matmul_epilogue *e, pl_dtype sum, pl_dtype
   if ((e->row_sums == NULL) != (e->row_squares == NULL))
     return pl_error(PL_ERROR_ARGUMENT, "matmul epilogue: row_sums and row_squares come both or not at all");
   for (unsigned i = 0; i < 3; i++)
-    if (arrays[i] != NULL && !is_float(arrays[i]->dtype))
+    if (arrays[i] != NULL && !pl_is_float(arrays[i]->dtype))
       return pl_error(PL_ERROR_SHAPE, "matmul epilogue: %s is %s; f32 or bf16 are possible", names[i],
                       pl_dtype_name(arrays[i]->dtype));
   if (e->row_sums != NULL && (e->row_sums->dtype != PL_F32 || e->row_squares->dtype != PL_F32))
@@ -98,7 +94,7 @@ pl_status epilogue_parts(const struct matmul_epilogue *e, pl_dtype sum, pl_dtype
            (result == PL_INT8 ? EPILOGUE_QUANTISE : 0u);
   if (*parts == 0 && (sum != PL_INT32 || result == PL_INT32))
     return PL_OK; /* a copy */
-  if (!is_float(result) && result != PL_INT8)
+  if (!pl_is_float(result) && result != PL_INT8)
     return pl_error(PL_ERROR_SHAPE, "matmul epilogue: o is %s; f32, bf16 or int8 are possible",
                     pl_dtype_name(result));
   *parts |= sum == PL_INT32 ? EPILOGUE_INT_SUMS : 0u;

@@ -178,8 +178,7 @@ static pl_status check(const pl_array *x, const pl_array *o, const struct pool *
                     "columns, and x's images and channels",
                     (int)x->shape[0], (int)x->shape[1], (int)x->shape[2], (int)x->shape[3], (int)o->shape[0],
                     (int)o->shape[1], (int)o->shape[2], (int)o->shape[3], (int)rows, (int)columns);
-  const bool is_float = x->dtype == PL_F32 || x->dtype == PL_BF16;
-  if (o->dtype != x->dtype || x->dtype == PL_INT32 || (pool->kind != POOL_MAX && !is_float))
+  if (o->dtype != x->dtype || x->dtype == PL_INT32 || (pool->kind != POOL_MAX && !pl_is_float(x->dtype)))
     return pl_error(PL_ERROR_SHAPE, "pool: x is %s, o %s; the same, %s, are right", pl_dtype_name(x->dtype),
                     pl_dtype_name(o->dtype),
                     pool->kind == POOL_MAX ? "f32, bf16, int8 or uint8" : "f32 or bf16");

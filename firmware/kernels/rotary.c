@@ -30,10 +30,6 @@ static void angle_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[0];
 }
 
-static bool is_float(const pl_array *a) {
-  return a->dtype == PL_F32 || a->dtype == PL_BF16;
-}
-
 pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, int32_t rows) {
   if (x.rank != 3 || o.rank != 3 || o.shape[0] != x.shape[0] || o.shape[1] != x.shape[1] ||
       o.shape[2] != x.shape[2])
@@ -49,7 +45,8 @@ pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, 
     return pl_error(PL_ERROR_SHAPE, "rotary: cosine is %d x %d, sine %d x %d; [%d,%d] is right",
                     (int)cosine.shape[0], (int)cosine.shape[1], (int)sine.shape[0], (int)sine.shape[1],
                     (int)positions, (int)half);
-  if (!is_float(&x) || !is_float(&o) || !is_float(&cosine) || !is_float(&sine))
+  if (!pl_is_float(x.dtype) || !pl_is_float(o.dtype) || !pl_is_float(cosine.dtype) ||
+      !pl_is_float(sine.dtype))
     return pl_error(PL_ERROR_SHAPE, "rotary: x is %s, o %s, cosine %s, sine %s; each must be f32 or bf16",
                     pl_dtype_name(x.dtype), pl_dtype_name(o.dtype), pl_dtype_name(cosine.dtype),
                     pl_dtype_name(sine.dtype));

@@ -56,10 +56,6 @@ static void body(void) {
 
 /* ---- the call ---- */
 
-static bool is_float(const pl_array *a) {
-  return a->dtype == PL_F32 || a->dtype == PL_BF16;
-}
-
 static pl_status check(const struct rows_kernel *k, const pl_array *x, const pl_array *const *parameter,
                        const pl_array *o) {
   bool same = x->rank == o->rank && x->rank > 0;
@@ -72,14 +68,14 @@ static pl_status check(const struct rows_kernel *k, const pl_array *x, const pl_
         "%s: x and o must have the same shape; their ranks are %u and %u, their columns %d and %d", k->name,
         x->rank, o->rank, x->rank > 0 ? (int)x->shape[x->rank - 1] : 0,
         o->rank > 0 ? (int)o->shape[o->rank - 1] : 0);
-  if (!is_float(x) || !is_float(o))
+  if (!pl_is_float(x->dtype) || !pl_is_float(o->dtype))
     return pl_error(PL_ERROR_SHAPE, "%s: x is %s and o %s; each must be f32 or bf16", k->name,
                     pl_dtype_name((pl_dtype)x->dtype), pl_dtype_name((pl_dtype)o->dtype));
   if (x->space != PL_HBM || o->space != PL_HBM)
     return pl_error(PL_ERROR_ARGUMENT, "%s: x and o must be in HBM", k->name);
   for (unsigned i = 0; i < k->parameters; i++) {
     const pl_array *p = parameter[i];
-    if (p->rank != 1 || p->shape[0] != x->shape[x->rank - 1] || !is_float(p))
+    if (p->rank != 1 || p->shape[0] != x->shape[x->rank - 1] || !pl_is_float(p->dtype))
       return pl_error(
           PL_ERROR_SHAPE,
           "%s: %s must be f32 or bf16 [%d], one value for each column of x; it is %s of rank %u, [%d]",

@@ -147,7 +147,7 @@ static void write_float(uint32_t bits) {
 }
 
 static void write_element(unsigned dtype, int32_t value) {
-  if (dtype == PL_F32 || dtype == PL_BF16)
+  if (pl_is_float(dtype))
     write_float((uint32_t)value);
   else
     pl_debug_text("%d", (int)value);

@@ -113,7 +113,6 @@ bool pl_vector_take(struct pl_context *c, struct pl_vector_call *call, const pl_
 void pl_vector_run(struct pl_context *c, struct pl_vector_call *call, struct pl_signature *s);
 
 /* ---- program.c ---- */
-bool pl_is_float(unsigned dtype);
 /* Whether all groups of rows of an operand use one address register. */
 bool pl_one_register(const struct pl_side *side);
 /* Gives operands their address registers; the groups, if not given, are as many as the eight registers allow.

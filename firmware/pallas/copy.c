@@ -17,30 +17,6 @@ struct level {
   int32_t src_stride, dst_stride;
 };
 
-/*
- * Whether an element of a view lies `distance` bytes behind another one, dimensions d and on: strides fall,
- * so that the quotient or the next number is right.
- */
-static bool apart_by(const struct pl_view *v, unsigned d, int32_t distance) {
-  for (; d < v->rank && v->shape[d] <= 1; d++)
-    ;
-  if (d == v->rank)
-    return distance > -(int32_t)pl_dtype_bytes(v->dtype) && distance < (int32_t)pl_dtype_bytes(v->dtype);
-  const int32_t near = distance / v->stride[d];
-  for (int32_t k = near - 1; k <= near + 1; k++)
-    if (k > -v->shape[d] && k < v->shape[d] && apart_by(v, d + 1, distance - k * v->stride[d]))
-      return true;
-  return false;
-}
-
-/* Views of the same shape in the same memory; with other strides nothing is said. */
-static bool share_elements(const struct pl_view *src, const struct pl_view *dst) {
-  bool same = src->buffer == dst->buffer;
-  for (unsigned d = 0; d < src->rank && same; d++)
-    same = src->shape[d] == 1 || (src->shape[d] > 0 && src->stride[d] == dst->stride[d]);
-  return same && apart_by(src, 0, (int32_t)(dst->offset - src->offset));
-}
-
 static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst) {
   bool same = src->rank == dst->rank && src->dtype == dst->dtype;
 
@@ -55,7 +31,7 @@ static pl_status check_copy(const struct pl_view *src, const struct pl_view *dst
   }
   if (dst->flags & PL_VIEW_READ_ONLY)
     return pl_fail(PL_ERROR_REF, "a copy would write %pV", dst);
-  if (share_elements(src, dst))
+  if (pl_share_elements(src, dst))
     return pl_fail(PL_ERROR_REF,
                    "a copy within %pV whose source and destination share elements; use other memory between",
                    dst);

@@ -542,6 +542,10 @@ bool pl_element(const struct pl_view *view, const int32_t *index, unsigned n, co
 /* One element; the indices are right, and the element is ready. */
 int32_t pl_read_element(const struct pl_view *view, const int32_t *index);
 
+/* ---- overlap.c ---- */
+/* Whether views of memory (not ACC) have an element in common. */
+bool pl_share_elements(const struct pl_view *a, const struct pl_view *b);
+
 /* ---- copy.c ---- */
 /* Commands of these queues start when SYNC has come to where it is now; all: scalar accesses, too. */
 void pl_fence(struct pl_context *c, uint32_t queues);

@@ -20,6 +20,8 @@ _Static_assert(offsetof(pl_array, address) == 0, "the address comes first, and i
 _Static_assert(offsetof(pl_block_spec, kind) % 4 == 3 && PL_MAX_RANK == 5, "kinds end with a word");
 _Static_assert(sizeof(((pl_kernel *)0)->dimension_semantics) == SEMANTICS_WORDS * 4, "whole words");
 
+static const pl_block_spec whole; /* what no spec means */
+
 /* All kinds are PL_BLOCKED, in the two words that have them. */
 static inline bool all_blocked(const uint32_t *spec) {
   return ((spec[KIND_WORD] & 0xff000000u) | spec[KIND_WORD + 1]) == 0;
@@ -36,7 +38,6 @@ static inline __attribute__((always_inline)) bool same(const uint32_t *key, cons
 }
 
 static bool same_operands(const uint32_t **at, const pl_block_spec *const *specs, pl_arrays arrays) {
-  static const pl_block_spec whole; /* what no spec means */
   const uint32_t *key = *at;
 
   for (uint32_t i = 0; i < arrays.count; i++, key += SPEC_WORDS + ARRAY_WORDS) {
@@ -80,7 +81,8 @@ bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args
   return scratches == expected;
 }
 
-static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t n) {
+/* Once a plan, so small. */
+static PL_COLD uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t n) {
   const uint32_t *words = what;
   for (uint32_t i = 0; i < n && key != NULL; i++)
     key[*count + i] = words[i];
@@ -88,16 +90,15 @@ static uint32_t *put(uint32_t *key, uint32_t *count, const void *what, uint32_t 
   return key;
 }
 
-static void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *const *specs,
-                         pl_arrays arrays) {
-  static const pl_block_spec whole;
+static PL_COLD void put_operands(uint32_t *key, uint32_t *count, const pl_block_spec *const *specs,
+                                 pl_arrays arrays) {
   for (uint32_t i = 0; i < arrays.count; i++) {
     put(key, count, specs[i] != NULL ? specs[i] : &whole, SPEC_WORDS);
     put(key, count, (const uint32_t *)&arrays.array[i] + 1, ARRAY_WORDS);
   }
 }
 
-uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
+PL_COLD uint32_t pl_key_write(uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results) {
   const uint32_t counts = counts_of(kernel, args, results), prefetches = kernel->num_scalar_prefetch;
   uint32_t count = 0, scratches = 0;
 

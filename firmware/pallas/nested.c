@@ -46,8 +46,9 @@ int pl_axis(const char *name) {
 /* The refs of a pipeline as arrays, inputs first. */
 struct sources {
   uint32_t inputs, count;
-  struct pl_view *window[PL_MAX_OPERANDS];   /* NULL if not the caller's */
-  struct pl_buffer *buffer[PL_MAX_OPERANDS]; /* not the views: the pipeline may make more than the pool has */
+  /* Of operands, then their buffers if they are the caller's, else NULL. Until the pipeline makes others. */
+  const struct pl_view *view[2 * PL_MAX_OPERANDS];
+  struct pl_buffer *buffer[PL_MAX_OPERANDS]; /* for later */
   pl_array array[PL_MAX_OPERANDS];
   struct pl_nesting nesting;
 };
@@ -56,18 +57,21 @@ static const char *side(const struct sources *s, uint32_t i) {
   return i < s->inputs ? "input" : "output";
 }
 
+static unsigned number_of(const struct sources *s, uint32_t i) {
+  return i < s->inputs ? i : i - s->inputs;
+}
+
 static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, pl_ref ref) {
-  const uint32_t number = i < s->inputs ? i : i - s->inputs;
+  const unsigned number = number_of(s, i);
   struct pl_view *const v = pl_use(c, ref);
 
   if (v == NULL)
     return c->status;
   if (v->space == PL_SEMAPHORE)
-    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: %s %u is %pV, semaphores", side(s, i), (unsigned)number,
-                   v);
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: %s %u is %pV, semaphores", side(s, i), number, v);
   if (i >= s->inputs && (v->flags & PL_VIEW_READ_ONLY))
-    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %pV, which would be written",
-                   (unsigned)number, v);
+    return pl_fail(PL_ERROR_REF, "pl_emit_pipeline: output %u is %pV, which would be written", number, v);
+  s->view[i] = v;
   s->buffer[i] = v->buffer;
   pl_array *const a = &s->array[i];
   *a = (pl_array){.address = v->buffer->address + v->offset,
@@ -80,6 +84,32 @@ static pl_status take_ref(struct pl_context *c, struct sources *s, uint32_t i, p
     s->nesting.stride[i][d] = v->stride[d];
   }
   return PL_OK;
+}
+
+static PL_COLD void fail_shared(const struct sources *s, uint32_t a, uint32_t b) {
+  pl_fail(PL_ERROR_REF, "pl_emit_pipeline: elements of %pV are shared by", s->view[a]);
+  for (uint32_t k = b; k <= a; k += a - b) {
+    const bool window = k >= s->count;
+    const uint32_t i = window ? k - s->count : k;
+    pl_message_add(" %s%s %u%s", window ? "buffers of " : "", side(s, i), number_of(s, i),
+                   k != a ? " and" : "");
+  }
+}
+
+/*
+ * Two outputs in HBM would be written in any order; on the chip they are used in place, in program order.
+ * Buffers of the caller are apart from one another and from all that is used in place.
+ */
+static void check_apart(const struct sources *s) {
+  for (uint32_t a = s->inputs; a < (s->nesting.windows != 0 ? 2 : 1) * s->count; a++)
+    for (uint32_t b = a < s->count ? s->inputs : 0; b < a; b++) {
+      const struct pl_view *const v = s->view[a], *const w = s->view[b];
+      if (v != NULL && w != NULL && v->buffer == w->buffer && (a >= s->count || v->space == PL_HBM) &&
+          pl_share_elements(v, w)) {
+        fail_shared(s, a, b);
+        return;
+      }
+    }
 }
 
 static pl_status take_refs(struct pl_context *c, struct sources *s, pl_refs in, pl_refs out,
@@ -97,12 +127,13 @@ static pl_status take_refs(struct pl_context *c, struct sources *s, pl_refs in, 
     const pl_ref window = i < in.count ? allocations->in[i] : allocations->out[i - in.count];
     if (window.view == NULL || window.view == &pl_nothing)
       continue;
-    s->window[i] = pl_use(c, window);
-    if (s->window[i] == NULL)
+    s->view[s->count + i] = pl_use(c, window);
+    if (s->view[s->count + i] == NULL)
       return c->status;
     s->nesting.windows |= 1u << i;
   }
-  return PL_OK;
+  check_apart(s);
+  return c->status;
 }
 
 /* The caller's buffers become the operand's. */
@@ -131,7 +162,8 @@ static pl_status bind(struct pl_context *c, struct pl_plan *plan, const struct s
       op->view.buffer = s->buffer[i];
       op->base = op->view.offset = s->array[i].address - s->buffer[i]->address;
     }
-    if (s->window[i] != NULL && bind_window(op, s->window[i]) != PL_OK)
+    const struct pl_view *const window = s->view[s->count + i];
+    if (window != NULL && bind_window(op, window) != PL_OK)
       return c->status;
   }
   return pl_alias_bind(plan, s->array, s->array + s->inputs);
@@ -257,7 +289,7 @@ void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl
 /* ---- pl_kernel_call ---- */
 
 pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
-  static const pl_block_spec in_hbm = {.space = PL_HBM}, in_place = {.rank = 0};
+  static const pl_block_spec in_hbm = {.space = PL_HBM};
   struct pl_context *c = &pl_context;
 
   if (!pl_outside("pl_kernel_call") || pl_is_null(kernel, "pl_kernel_call") ||
@@ -279,7 +311,7 @@ pl_status pl_kernel_call(const pl_kernel *kernel, pl_arrays arrays) {
   if (c->status != PL_OK)
     return c->status;
   for (uint32_t i = 0; i < arrays.count - prefetches; i++)
-    whole.out[i] = arrays.array[prefetches + i].space == PL_HBM ? &in_hbm : &in_place;
+    whole.out[i] = arrays.array[prefetches + i].space == PL_HBM ? &in_hbm : NULL; /* in place */
   return pl_call(&whole, (pl_arrays){arrays.array, prefetches},
                  (pl_arrays){arrays.array + prefetches, arrays.count - prefetches});
 }

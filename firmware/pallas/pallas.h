@@ -678,7 +678,8 @@ static inline pl_refs pl_refs_of(const pl_ref *ref, uint32_t count) {
 /*
  * Buffers that the caller owns and that live across pipelines: for each input or output no ref, or one in
  * VMEM or SMEM of the shape [buffer_count, block...]. The first spec.prefetched buffers of an input hold
- * the blocks of its first runs already.
+ * the blocks of its first runs already. Buffers of two operands have no element in common, nor with an array
+ * that is used in place; that is PL_ERROR_REF.
  */
 typedef struct pl_allocations {
   pl_ref in[PL_MAX_OPERANDS], out[PL_MAX_OPERANDS];
@@ -688,7 +689,8 @@ typedef struct pl_allocations {
  * Runs a pipeline over refs of the running kernel, which may be parts (pl_at) of arrays in HBM; one that is
  * on the chip is used in place. Inside it pl_input(), pl_program_id(), pl_user() and so on are the
  * pipeline's, and refs of the outer body stay valid. When it returns, what it wrote can be used by later
- * operations. Not for num_scalar_prefetch; dimensions may be PARALLEL in any order.
+ * operations. Not for num_scalar_prefetch; dimensions may be PARALLEL in any order. Outputs in HBM have no
+ * element in common (the columns of one array can be shared out); that is PL_ERROR_REF.
  */
 void pl_emit_pipeline(const pl_kernel *pipeline, pl_refs in, pl_refs out);
 void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl_refs out,

@@ -9,11 +9,16 @@ void pl_check_constant(struct pl_operand *op, const pl_grid *at) {
       pl_fail_block_index(op, at);
 }
 
+/* In line it would be as quick only for the few operands that are fetched once. */
+static __attribute__((noinline)) void fetch_once(struct pl_context *c, struct pl_operand *op) {
+  fetch(c, op, 0);
+}
+
 /* Blocks that never change: fetched once, before everything else. Maps may read the first ones. */
 static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
   for (uint32_t i = 0; i < plan->prefetches; i++)
     if (!plan->prefetch[i].empty) {
-      fetch(c, &plan->prefetch[i], 0);
+      fetch_once(c, &plan->prefetch[i]);
       if (plan->prefetch[i].resident != NULL) /* the body may write the array, if it is an output too */
         pl_has_read(plan->prefetch[i].resident, plan->prefetch[i].queue);
     }
@@ -24,7 +29,7 @@ static void fetch_constant(struct pl_context *c, struct pl_plan *plan) {
     if (op->map != NULL)
       pl_check_constant(op, &plan->grid);
     if (op->kind == PL_OPERAND_BLOCKED && !op->output)
-      fetch(c, op, 0);
+      fetch_once(c, op);
     else if (op->kind == PL_OPERAND_BLOCKED && op->inout)
       pl_load_first(c, op);
   }

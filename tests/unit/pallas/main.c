@@ -125,7 +125,8 @@ int main(int argc, char **argv) {
                 {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
                 {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
                 {"reuse", suite_reuse},       {"rules", suite_rules},       {"misuse", suite_misuse},
-                {"shuffle", suite_shuffle},   {"revisit", suite_revisit},   {"lists", suite_lists}};
+                {"shuffle", suite_shuffle},   {"revisit", suite_revisit},   {"lists", suite_lists},
+                {"overlap", suite_overlap}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,

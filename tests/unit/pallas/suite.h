@@ -62,5 +62,6 @@ void suite_debug(void);
 void suite_plan(void);
 void suite_compute(void);
 void suite_lists(void);
+void suite_overlap(void);
 
 #endif

@@ -176,18 +176,19 @@ pl_copy_handle pl_make_async_copy(pl_ref src_ref, pl_ref dst_ref, pl_ref semapho
 
   if (src == NULL || dst == NULL || number < 0 || check_copy(src, dst) != PL_OK)
     return no_copy;
-  pl_copy_handle copy = {src_ref, dst_ref, pl_dtype_bytes(src->dtype), (uint32_t)number, c->calls};
+  pl_copy_handle copy = {src_ref, dst_ref, pl_dtype_bytes(src->dtype), (uint32_t)number,
+                         pl_semaphores[number].use};
   for (unsigned d = 0; d < src->rank; d++)
     copy.bytes *= (uint32_t)src->shape[d];
   return copy;
 }
 
-/* A handle of this call; false with a sticky error. */
+/* A handle whose semaphore is still the one that it was made for; false with a sticky error. */
 static bool use_handle(struct pl_context *c, const pl_copy_handle *copy, const char *who) {
   if (c->status != PL_OK || !c->in_body)
     return pl_in_body(who);
-  if (copy == NULL || copy->call != c->calls ||
-      copy->semaphore - PL_FIRST_SEMAPHORE >= c->body_used[PL_SEMAPHORE]) {
+  if (copy == NULL || copy->semaphore - PL_FIRST_SEMAPHORE >= c->body_used[PL_SEMAPHORE] ||
+      copy->use != pl_semaphores[copy->semaphore].use) {
     pl_fail(PL_ERROR_REF,
             "%s: a handle that pl_make_async_copy() has not made in this call, or of a semaphore whose "
             "pl_run_scoped() has ended",

@@ -376,6 +376,7 @@ struct pl_semaphore_state {
   uint32_t started, waited; /* bytes, modulo 2^32 */
   uint32_t queue, tag;      /* of the last copy started; PL_NOBODY: none */
   uint32_t signal_step;
+  uint32_t use; /* another one in every call and every scope: what a copy's handle was made for */
 };
 extern struct pl_semaphore_state pl_semaphores[64];
 

@@ -193,7 +193,7 @@ static pl_copy_handle start_async(pl_ref dst_ref, pl_ref src_ref, pl_ref list_re
     return handle;
   struct pl_queue *q = queue_for(c, dst);
   handle.semaphore = (uint32_t)number;
-  handle.call = c->calls;
+  handle.use = pl_semaphores[number].use;
   if (list->shape[0] == 0 || !start(c, q, dst, src, list, scatter, pl_signal_bytes(handle.semaphore)))
     return handle;
   const struct pl_view *other = scatter ? src : dst;

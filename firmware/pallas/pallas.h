@@ -562,7 +562,7 @@ typedef struct pl_copy_handle {
   pl_ref src, dst;
   uint32_t bytes;
   uint32_t semaphore; /* number of the runtime's; 0: none */
-  uint32_t call;      /* the handle ends with it */
+  uint32_t use;       /* of the semaphore: the handle ends with its scope or call */
 } pl_copy_handle;
 
 pl_copy_handle pl_make_async_copy(pl_ref src, pl_ref dst, pl_ref semaphore);

@@ -81,6 +81,14 @@ static void reset_operand(struct pl_operand *op) {
     pl_latch_into(op->latch, op);
 }
 
+static PL_COLD void reset_semaphores(struct pl_context *c, const struct pl_plan *plan) {
+  for (uint32_t i = plan->first_semaphore; i < plan->first_semaphore + plan->semaphores; i++) {
+    pl_semaphores[i].started = pl_semaphores[i].waited = 0;
+    pl_semaphores[i].queue = PL_NOBODY;
+    pl_semaphores[i].use = ++c->view_generation;
+  }
+}
+
 /* Everything that a call starts from. */
 void pl_reset(struct pl_context *c, struct pl_plan *plan) {
   const uint32_t generation = ++c->generation;
@@ -107,10 +115,8 @@ void pl_reset(struct pl_context *c, struct pl_plan *plan) {
     reset_operand(&plan->prefetch[i]);
     plan->prefetch[i].view.generation = generation;
   }
-  for (uint32_t i = plan->first_semaphore; i < plan->first_semaphore + plan->semaphores; i++) {
-    pl_semaphores[i].started = pl_semaphores[i].waited = 0;
-    pl_semaphores[i].queue = PL_NOBODY;
-  }
+  if (plan->semaphores != 0)
+    reset_semaphores(c, plan);
 }
 
 /* Evaluates step k of an operand before step 0. */

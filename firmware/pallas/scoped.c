@@ -103,6 +103,7 @@ static pl_status take(struct pl_context *c, unsigned n, unsigned index, const pl
     for (uint32_t s = v->semaphores; s < v->semaphores + size; s++) {
       pl_semaphores[s].started = pl_semaphores[s].waited = 0;
       pl_semaphores[s].queue = PL_NOBODY;
+      pl_semaphores[s].use = v->generation;
     }
   }
   pl_fresh_buffer(c, v->buffer, &scoped[n].group, c->body_used[v->space]);

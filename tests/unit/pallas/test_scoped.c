@@ -83,6 +83,53 @@ static void deeper(const pl_ref *refs, void *user) {
                 PL_SMEM(PL_INT32, 1), PL_SMEM(PL_INT32, 1));
 }
 
+/* A handle of a scope that has ended, and another scope with the same semaphore. */
+static pl_copy_handle stale;
+static void keep_handle(const pl_ref *refs, void *user) {
+  (void)user;
+  stale = pl_async_copy(pl_at(pl_input(0), PL_DS(0, 1)), refs[0], refs[1]);
+  pl_wait(&stale);
+}
+static void wait_for_other(const pl_ref *refs, void *user) {
+  (void)user;
+  pl_async_copy(pl_at(pl_input(0), PL_DS(1, 1)), refs[0], refs[1]);
+  pl_wait(&stale);
+}
+static void start_other(const pl_ref *refs, void *user) {
+  (void)refs, (void)user;
+  pl_start(&stale);
+}
+static void pipeline_keeps(void) {
+  const pl_ref refs[] = {pl_scratch(0), pl_scratch(1)};
+  keep_handle(refs, NULL);
+}
+static void pipeline_waits(void) {
+  const pl_ref refs[] = {pl_scratch(0), pl_scratch(1)};
+  wait_for_other(refs, NULL);
+}
+static void in_pipeline(void (*body)(void)) {
+  const pl_kernel pipeline = {.name = "inner",
+                              .body = body,
+                              .in = {PL_IN_HBM},
+                              .scratch = {PL_VMEM(PL_INT32, 1, COLUMNS), PL_SEMAPHORES(1)}};
+  pl_emit_pipeline(&pipeline, PL_REFS(pl_input(0)), (pl_refs){0});
+}
+
+/* A handle of an outer scope in an inner one, which has a semaphore of its own. */
+static void wait_inside(const pl_ref *refs, void *user) {
+  pl_copy_handle own = pl_async_copy(pl_at(pl_input(0), PL_DS(1, 1)), refs[0], refs[1]);
+  pl_wait(user);
+  pl_wait(&own);
+}
+static void outer_handle(const pl_ref *refs, void *user) {
+  (void)user;
+  pl_copy_handle outer = pl_async_copy(pl_at(pl_input(0), PL_DS(0, 1)), refs[0], refs[1]);
+  pl_run_scoped(wait_inside, &outer, PL_VMEM(PL_INT32, 1, COLUMNS), PL_SEMAPHORES(1));
+}
+static void outer_body(void) {
+  pl_run_scoped(outer_handle, NULL, PL_VMEM(PL_INT32, 1, COLUMNS), PL_SEMAPHORES(1));
+}
+
 static void bad_body(void) {
   const int *which = pl_user();
   switch (*which) {
@@ -113,6 +160,20 @@ static void bad_body(void) {
     break;
   case 8:
     pl_run_scoped(keep, NULL, PL_ACC(PL_BF16, 4, 4));
+    break;
+  case 9:
+  case 10:
+    pl_run_scoped(keep_handle, NULL, PL_VMEM(PL_INT32, 1, COLUMNS), PL_SEMAPHORES(1));
+    pl_run_scoped(*which == 9 ? wait_for_other : start_other, NULL, PL_VMEM(PL_INT32, 1, COLUMNS),
+                  PL_SEMAPHORES(1));
+    break;
+  case 11:
+    pl_run_scoped(keep_handle, NULL, PL_VMEM(PL_INT32, 1, COLUMNS), PL_SEMAPHORES(1));
+    pl_wait(&stale);
+    break;
+  case 12:
+    in_pipeline(pipeline_keeps);
+    in_pipeline(pipeline_waits);
     break;
   }
 }
@@ -146,6 +207,7 @@ static void test_contents(void) {
   check_rows("memory used again without a wait", 1, 0);
   suite_ok(call(smem_body, 0), "scoped: scalars");
   check_rows("scalars", 0, 100);
+  suite_ok(call(outer_body, 0), "scoped: a handle of an outer scope");
 }
 
 void suite_scoped(void) {
@@ -166,6 +228,14 @@ void suite_scoped(void) {
       {PL_ERROR_SPEC, "an extent of 0", {"item 0: extent 0 of dimension 1"}},
       {PL_ERROR_BUDGET, "too many semaphores", {"wants 60 semaphores", "1 are in use"}},
       {PL_ERROR_SPEC, "bf16 in ACC", {"ACC holds f32 or int32"}},
+      {PL_ERROR_REF,
+       "a wait of an ended scope's handle in another one",
+       {"pl_wait: a handle", "whose pl_run_scoped() has ended"}},
+      {PL_ERROR_REF,
+       "a start of an ended scope's handle in another one",
+       {"pl_start: a handle", "whose pl_run_scoped() has ended"}},
+      {PL_ERROR_REF, "an ended scope's handle", {"pl_wait: a handle", "whose pl_run_scoped() has ended"}},
+      {PL_ERROR_REF, "an ended pipeline's handle in the next one", {"pipeline inner", "pl_wait: a handle"}},
   };
   x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
   o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
@@ -175,8 +245,8 @@ void suite_scoped(void) {
     char name[96];
     snprintf(name, sizeof name, "scoped: %s", cases[i].name);
     const char *const *w = cases[i].words;
-    suite_fails(call(bad_body, i), cases[i].status, name, "kernel scoped, step 0 (0): ", w[0], w[1], w[2],
-                w[3], NULL);
+    suite_fails(call(bad_body, i), cases[i].status, name, "kernel scoped, step 0 (0)", w[0], w[1], w[2], w[3],
+                NULL);
   }
   test_contents();
   check(host_logged() == 0, "scoped: the model logged nothing");

@@ -95,7 +95,7 @@ static void own_queue(struct pl_context *c, struct pl_queue *q, struct pl_view *
     }
   r->x = x;
   r->y = y;
-  r->mode = mode & ~(unsigned)PL_ACCUMULATE;
+  r->mode = mode | PL_IN_BODY;
   r->tag = PL_TAG(PL_TAG_DOT, acc->index);
   r->dtype = dtype_bit(x);
   tpu_queue_put(q->base, TPU_Q_WAITS, wait_byte(wx, 0) | wait_byte(wy, 1) | wait_byte(TPU_QUEUE_VPU, 2));

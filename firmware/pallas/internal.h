@@ -108,10 +108,17 @@ struct pl_view {
 
 enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED, PL_VIEW_PREFETCH };
 
+/*
+ * What pl_context.in_body is in a body. With these bits a dot's mode is compared, so that the record of the
+ * last one fits only in a body, whether that one accumulated or not; the other bit is of no mode, and
+ * reserved in the device.
+ */
+enum { PL_IN_BODY = PL_ACCUMULATE | 0x40 };
+
 /* A dot whose shapes were checked, and what it keeps staged. */
 struct pl_dot_record {
   const struct pl_view *x, *y;
-  uint32_t mode;  /* enum pl_dot_mode without ACCUMULATE */
+  uint32_t mode;  /* enum pl_dot_mode with the bits of PL_IN_BODY */
   uint32_t dtype; /* in the MODE register */
   uint32_t tag;
 };
@@ -330,9 +337,9 @@ struct pl_context {
   struct pl_queue queue[PL_QUEUES];
   struct pl_plan *plan; /* running, or NULL */
   const pl_kernel *kernel;
-  bool in_body;                     /* else, of a running plan: maps run, which may only read scalars */
-  bool in_prologue;                 /* there is no step yet, or no more */
-  bool bad_map;                     /* a map called an operation */
+  uint8_t in_body;  /* PL_IN_BODY; 0, of a running plan: maps run, which may only read scalars */
+  bool in_prologue; /* there is no step yet, or no more */
+  bool bad_map;     /* a map called an operation */
   const struct pl_operand *mapping; /* whose map runs, if that is known */
   struct pl_frame *frame;           /* of the pipeline around the running one; NULL: it is pl_call()'s */
   uint32_t scope, scopes;           /* number of the running pipeline, and the last one given */

@@ -174,7 +174,7 @@ PL_COLD void pl_find_map(struct pl_context *c, struct pl_plan *plan) {
   c->mapping = NULL;
   (void)pl_in_body("an operation"); /* it was none of them, this time */
   c->bad_map = false;
-  c->in_body = true;
+  c->in_body = PL_IN_BODY;
 }
 
 /*
@@ -218,7 +218,7 @@ HOT void run_steps(struct pl_context *c, struct pl_plan *plan, const bool plain)
       if (!plain && PL_UNLIKELY(pl_debug_flags & PL_DEBUG_POISON))
         pl_poison_outputs(c, plan, step);
     }
-    c->in_body = true;
+    c->in_body = PL_IN_BODY;
     if (PL_UNLIKELY(c->status != PL_OK))
       break;
     if (PL_UNLIKELY(step == 0))
@@ -251,7 +251,7 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan) {
     pl_poison_scratch(c, plan);
   c->in_body = false;
   pl_prologue(c, plan);
-  c->in_body = true;
+  c->in_body = PL_IN_BODY;
   if (PL_UNLIKELY(c->bad_map))
     pl_find_map(c, plan);
   if (PL_UNLIKELY(c->kernel->prologue != NULL) && c->status == PL_OK)

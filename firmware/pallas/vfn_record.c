@@ -389,7 +389,7 @@ bool vfn_record(struct pl_context *c, const struct vfn_key *key) {
   const uint32_t inputs = head->inputs, outputs = head->outputs, scratches = head->scratches,
                  prefetches = head->prefetches, rank = head->grid.rank;
   void *const user = head->grid.user;
-  const bool in_body = c->in_body;
+  const uint8_t in_body = c->in_body;
 
   r->fn = key->fn;
   r->key = key;

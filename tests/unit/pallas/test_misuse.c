@@ -249,6 +249,50 @@ static void test_maps(void) {
               "misuse: maps of a prediction", "kernel maps: input 0: its map calls an operation", NULL);
 }
 
+/* ---- the body's product again in a map, whose words are still staged ---- */
+
+static unsigned body_mode, map_mode;
+
+static void dot_body(void) {
+  pl_dot(pl_scratch(0), pl_scratch(1), pl_scratch(2), body_mode);
+  if (pl_program_id(0) == from_step && which == 1)
+    pl_dot(pl_scratch(0), pl_scratch(1), pl_scratch(2), map_mode);
+}
+static void dot_map(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[0];
+  if (g->id[0] >= from_step && which == 0)
+    pl_dot(pl_scratch(0), pl_scratch(1), pl_scratch(2), map_mode);
+}
+
+static void test_products_in_maps(void) {
+  static const unsigned modes[] = {PL_OVERWRITE, PL_ACCUMULATE, PL_TRANSPOSED, PL_ACCUMULATE | PL_TRANSPOSED};
+  const pl_dtype dtype = suite.bf16 ? PL_BF16 : PL_INT8, sum = suite.bf16 ? PL_F32 : PL_INT32;
+  const pl_block_spec *const block = PL_BLOCK(dot_map, BLOCK, COLUMNS);
+  const pl_kernel k = {.name = "dots",
+                       .body = dot_body,
+                       .grid = PL_GRID(ROWS / BLOCK),
+                       .in = {block},
+                       .scratch = {PL_ACC(sum, 32, 32), PL_VMEM(dtype, 32, 32), PL_VMEM(dtype, 32, 32)}};
+  for (which = 0; which < 2; which++)
+    for (unsigned i = 0; i < 16; i++) {
+      body_mode = modes[i / 4];
+      map_mode = modes[i % 4];
+      from_step = which == 0 ? 2 : 1;
+      const pl_status status = pl_call(&k, PL_ARGS(x), (pl_arrays){0});
+      if (which == 1)
+        suite_ok(status, "misuse: products of modes %u and %u in a body", body_mode, map_mode);
+      else
+        suite_fails(status, PL_ERROR_REF, "misuse: the body's product in a map",
+                    "kernel dots, step 1 (1): input 0: its map calls an operation", NULL);
+    }
+  which = 1;
+  body_mode = 0;
+  map_mode = 0x40; /* no mode: if the words are still staged, the device says so */
+  const pl_status status = pl_call(&k, PL_ARGS(x), (pl_arrays){0});
+  check(status == PL_ERROR_ARGUMENT || (status == PL_ERROR_DEVICE && host_logged() != 0),
+        "misuse: a mode that is none, repeated (%s)", pl_error_message());
+}
+
 /* ---- the ends of types ---- */
 
 static void end_body(void) {
@@ -304,6 +348,7 @@ void suite_misuse(void) {
   test_null_in_bodies();
   test_null_outside();
   test_maps();
+  test_products_in_maps();
   test_ends();
   check(host_logged() == 0, "misuse: the model logged nothing");
 }

@@ -514,7 +514,10 @@ void pl_argmax(pl_ref o, pl_ref x);
 /* Every element of o gets the value; for float dtypes the bits of an f32. */
 void pl_fill(pl_ref o, uint32_t value);
 
-/* Scalars in SMEM and VMEM. Waits for whoever writes there; pl_put also for queued readers. */
+/*
+ * Scalars in SMEM and VMEM. Waits for whoever writes there; pl_put also for queued readers. f32 and bf16 are
+ * the bits of an f32, which pl_get_float and pl_put_float take as a float; bf16 is rounded to nearest even.
+ */
 int32_t pl_get_at(pl_ref ref, const int32_t *index, unsigned n);
 void pl_put_at(pl_ref ref, int32_t value, const int32_t *index, unsigned n);
 #define pl_get(ref_, ...) pl_get_at((ref_), (const int32_t[]){__VA_ARGS__}, PL_COUNT(__VA_ARGS__))

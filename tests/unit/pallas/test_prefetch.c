@@ -5,6 +5,7 @@
 #include "mmio.h"
 #include "tpu_memmap.h"
 
+#include <math.h>
 #include <string.h>
 
 static void put_int(const pl_array *a, uint32_t i, int32_t v) {
@@ -75,6 +76,60 @@ static void test_table(pl_array x, pl_array o) {
     check(wrong_rows(&o, &x, reverse) == 0, "prefetch: a table in space %u, contents", space);
     pl_free(&table);
   }
+}
+
+/* ---- 16 bits: bf16 tables, which maps and bodies read as floats, and bodies write ---- */
+
+enum { ODD = 7 }; /* columns: rows of the copy in SMEM have a gap */
+
+static uint32_t wrong_floats;
+
+static void float_map(const pl_grid *g, pl_index *b) {
+  b[0].start = (int32_t)pl_get_float(pl_prefetch(0), 1, g->id[0]);
+}
+static void float_body(void) {
+  const pl_ref table = pl_prefetch(0), narrow = pl_prefetch(1);
+  const int32_t i = pl_program_id(0);
+  pl_copy(pl_output(0), pl_input(0));
+  /* 0.1 is rounded to bf16 on the way in; its neighbours stay what they are. */
+  const float before = pl_get_float(table, 0, i), behind = pl_get_float(table, 2, i);
+  wrong_floats += before != (float)i + 0.5f || behind != -(float)i || pl_get_float(narrow) != -0.375f;
+  pl_put_float(table, 0.1f, 2, i);
+  wrong_floats +=
+      pl_get_float(table, 2, i) != 0.10009765625f || pl_get_float(table, 2, i + 1) != -(float)(i + 1);
+  wrong_floats += (uint32_t)pl_get(table, 1, ODD - 1) != 0x7fc00000u; /* bits of an f32, as NaN */
+}
+
+static void test_floats(pl_array x, pl_array o) {
+  const pl_kernel load = {.name = "load", .body = copy_body};
+  const pl_kernel kernel = {.name = "floats",
+                            .body = float_body,
+                            .grid = PL_GRID(BLOCKS),
+                            .num_scalar_prefetch = 2,
+                            .in = {PL_BUFFERED(3, float_map, BLOCK, COLUMNS)},
+                            .out = {PL_BLOCK(rows, BLOCK, COLUMNS)}};
+  const pl_array room = suite_array(PL_BF16, PL_SHAPE(3, ODD)), narrow = suite_array(PL_BF16, PL_SHAPE());
+  const pl_array table = pl_hbm_array(room.address + 2, PL_BF16, PL_SHAPE(3, ODD)); /* no multiple of 4 */
+  pl_array chip;
+
+  for (uint32_t i = 0; i < ODD; i++) {
+    suite_put(&table, i, i + 0.5);
+    suite_put(&table, ODD + i, i < BLOCKS ? order[i] : NAN);
+    suite_put(&table, 2 * ODD + i, -(double)i);
+  }
+  suite_put(&narrow, 0, -0.375);
+  suite_ok(pl_alloc(PL_VMEM, PL_BF16, PL_SHAPE(3, ODD), &chip), "prefetch: bf16 in VMEM");
+  suite_ok(pl_call(&load, PL_ARGS(table), PL_RESULTS(chip)), "prefetch: load bf16");
+  for (int from = 0; from < 3; from++) {
+    wrong_floats = 0;
+    memset(pl_hbm_pointer(&o), 0, pl_array_bytes(&o));
+    suite_ok(pl_call(&kernel, PL_ARGS(from == 2 ? chip : table, narrow, x), PL_RESULTS(o)),
+             "prefetch: a table of bf16, from %s", from == 2 ? "VMEM" : "HBM");
+    check(wrong_rows(&o, &x, order) == 0 && wrong_floats == 0,
+          "prefetch: a table of bf16, contents (%u floats wrong); what the body wrote is not copied back",
+          wrong_floats);
+  }
+  pl_free(&chip);
 }
 
 /* ---- the body writes what a prefetch argument is copied from ---- */
@@ -297,6 +352,7 @@ void suite_prefetch(void) {
   pl_array x = suite_array(PL_F32, PL_SHAPE(BLOCKS * BLOCK, COLUMNS)),
            o = suite_array(PL_F32, PL_SHAPE(BLOCKS * BLOCK, COLUMNS));
   suite_fill(&x);
+  test_floats(x, o);
   test_table(x, o);
   test_written(x, o);
   test_shapes(x, o);

@@ -12,7 +12,8 @@ struct level {
 /*
  * Rows and levels of a block, from the last dimension outwards. Elements that are neighbours on both sides
  * make a row; dimensions that lie gapless behind one another on both sides become one, so that rows are
- * long and three levels are enough. With `valid` only the last dimension makes the row: edges stay apart.
+ * long and three levels are enough. What is inside the array comes first in every row and level: with `valid`
+ * a dimension that is cut ends one, for the next one further out begins again inside.
  */
 static unsigned block_levels(const struct pl_operand *op, const int32_t *valid, struct level *level,
                              uint32_t *row, uint32_t *valid_row) {
@@ -27,11 +28,11 @@ static unsigned block_levels(const struct pl_operand *op, const int32_t *valid, 
     if (l.count == 1) {
       if (here == 0)
         *valid_row = 0;
-    } else if (n == 0 && l.memory_stride == *row && l.chip_stride == *row &&
-               (valid == NULL || *row == bytes)) {
+    } else if (n == 0 && l.memory_stride == *row && l.chip_stride == *row && *valid_row == *row) {
       *row *= l.count;
       *valid_row *= here;
-    } else if (valid == NULL && n > 0 && l.memory_stride == level[n - 1].memory_stride * level[n - 1].count &&
+    } else if (n > 0 && level[n - 1].valid == level[n - 1].count &&
+               l.memory_stride == level[n - 1].memory_stride * level[n - 1].count &&
                l.chip_stride == level[n - 1].chip_stride * level[n - 1].count &&
                (uint64_t)l.count * level[n - 1].count <= MOST_ROWS) {
       level[n - 1].count *= l.count;
@@ -73,17 +74,16 @@ static pl_status check_levels(const struct pl_operand *op, const struct level *l
 pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space) {
   struct pl_transfer *t = &op->transfer;
   struct level level[PL_MAX_RANK];
-  int32_t whole[PL_MAX_RANK];
+  int32_t edge[PL_MAX_RANK]; /* cut wherever it can be: most levels */
   uint32_t row, valid_row;
   bool ragged = false;
 
   for (unsigned d = 0; d < op->rank; d++) {
-    ragged |= op->dim[d].full != op->dim[d].blocks;
-    whole[d] = op->dim[d].block;
+    const bool cut = op->dim[d].full != op->dim[d].blocks;
+    ragged |= cut;
+    edge[d] = op->dim[d].block - cut;
   }
-  /* At an edge rows are not merged, so that there may be more of them. */
-  if (ragged &&
-      check_levels(op, level, block_levels(op, whole, level, &row, &valid_row), "a ragged") != PL_OK)
+  if (ragged && check_levels(op, level, block_levels(op, edge, level, &row, &valid_row), "a ragged") != PL_OK)
     return pl_context.status;
   const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &valid_row);
   if (check_levels(op, level, n, "a") != PL_OK)

@@ -42,6 +42,14 @@ int boot_split_args(char *line, char **argv, int max);
 /* The function an address belongs to and the distance from its start; "?" if there is none. */
 const char *boot_symbol(uint32_t address, uint32_t *offset);
 
+/*
+ * The stack: bytes in all, and the most of them that were in use, counted from the top, since it was painted
+ * last. Painting fills what is free with a pattern.
+ */
+void boot_stack_paint(void);
+uint32_t boot_stack_depth(void);
+uint32_t boot_stack_size(void);
+
 /* Called in a trap report to say what ran; the kernel runtime provides it, otherwise nothing is said. */
 void boot_describe_context(void) __attribute__((weak));
 

@@ -43,12 +43,20 @@ int pl_axis(const char *name) {
 
 /* ---- pl_emit_pipeline ---- */
 
-/* The refs of a pipeline as arrays, inputs first. */
+/* What a running pipeline still needs of its refs, inputs first. It is on the stack as often as pipelines are
+ * open. */
+struct used {
+  uint32_t inputs, count;
+  bool windows; /* some buffers are the caller's */
+  struct pl_buffer *buffer[PL_MAX_OPERANDS];
+};
+
+/* The refs of a pipeline as arrays, to plan it. */
 struct sources {
   uint32_t inputs, count;
   /* Of operands, then their buffers if they are the caller's, else NULL. Until the pipeline makes others. */
   const struct pl_view *view[2 * PL_MAX_OPERANDS];
-  struct pl_buffer *buffer[PL_MAX_OPERANDS]; /* for later */
+  struct pl_buffer *buffer[PL_MAX_OPERANDS];
   pl_array array[PL_MAX_OPERANDS];
   struct pl_nesting nesting;
 };
@@ -179,11 +187,11 @@ static void barrier(struct pl_context *c) {
 }
 
 /* What the copies of the pipeline must wait for that its own buffers do not know. */
-static void order_begin(struct pl_context *c, const struct pl_plan *plan, const struct sources *s) {
+static void order_begin(struct pl_context *c, const struct pl_plan *plan, const struct used *s) {
   struct pl_deps deps = {0};
   bool pending = false;
 
-  if (c->last_inner != plan || s->nesting.windows != 0) {
+  if (c->last_inner != plan || s->windows) {
     barrier(c);
     return;
   }
@@ -202,7 +210,7 @@ static void order_begin(struct pl_context *c, const struct pl_plan *plan, const 
 }
 
 /* What later operations on the refs must wait for. */
-static void order_end(struct pl_context *c, const struct pl_plan *plan, const struct sources *s) {
+static void order_end(struct pl_context *c, const struct pl_plan *plan, const struct used *s) {
   for (uint32_t i = 0; i < s->count; i++) {
     const struct pl_operand *op = &plan->operand[i];
     if (op->kind != PL_OPERAND_BLOCKED)
@@ -214,11 +222,11 @@ static void order_end(struct pl_context *c, const struct pl_plan *plan, const st
     if (op->load_queue != NULL)
       pl_has_read(s->buffer[i], op->load_queue);
   }
-  if (s->nesting.windows != 0)
+  if (s->windows)
     barrier(c);
 }
 
-static void run_inner(struct pl_context *c, struct pl_plan *plan, const struct sources *s) {
+static void run_inner(struct pl_context *c, struct pl_plan *plan, const struct used *s) {
   order_begin(c, plan, s);
   c->last_inner = plan;
   pl_enter(c, plan);
@@ -247,16 +255,46 @@ void pl_emit_pipeline(const pl_kernel *pipeline, pl_refs in, pl_refs out) {
   pl_emit_pipeline_with_allocations(pipeline, in, out, NULL);
 }
 
-void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl_refs out,
-                                       const pl_allocations *allocations) {
-  struct pl_context *c = pl_self();
+/*
+ * The pipeline's plan, bound to its refs; NULL with a sticky error. From where the refs are known on the
+ * frame is the running one. Apart from the running, so that what only planning needs is off the stack by
+ * then.
+ */
+static __attribute__((noinline)) struct pl_plan *prepare(struct pl_context *c, struct pl_frame *frame,
+                                                         const pl_kernel *pipeline, pl_refs in, pl_refs out,
+                                                         const pl_allocations *allocations,
+                                                         struct used *used) {
   struct sources s = {0};
   struct pl_plan *plan = NULL;
 
-  if (c->status != PL_OK || check_pipeline(pipeline, in, out) != PL_OK ||
-      take_refs(c, &s, in, out, allocations) != PL_OK)
-    return;
+  if (take_refs(c, &s, in, out, allocations) != PL_OK)
+    return NULL;
+  for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
+    s.nesting.base[space] = frame->body_used[space];
   c->stats.inner = NULL;
+  c->frame = frame;
+  c->kernel = pipeline;
+  c->scope = ++c->scopes;
+  c->in_prologue = true; /* no step to name in errors yet */
+  if (pl_plan_find_inner(c, pipeline, (pl_arrays){s.array, s.inputs},
+                         (pl_arrays){s.array + s.inputs, s.count - s.inputs}, &s.nesting, &plan) != PL_OK ||
+      bind(c, plan, &s) != PL_OK)
+    return NULL;
+  used->inputs = s.inputs;
+  used->count = s.count;
+  used->windows = s.nesting.windows != 0;
+  for (uint32_t i = 0; i < s.count; i++)
+    used->buffer[i] = s.buffer[i];
+  return plan;
+}
+
+void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl_refs out,
+                                       const pl_allocations *allocations) {
+  struct pl_context *c = pl_self();
+  struct used used;
+
+  if (c->status != PL_OK || check_pipeline(pipeline, in, out) != PL_OK)
+    return;
   struct pl_frame frame = {.outer = c->frame,
                            .head = c->head,
                            .plan = c->plan,
@@ -265,15 +303,10 @@ void pl_emit_pipeline_with_allocations(const pl_kernel *pipeline, pl_refs in, pl
                            .scope = c->scope,
                            .in_prologue = c->in_prologue};
   for (unsigned space = 0; space <= PL_SEMAPHORE; space++)
-    s.nesting.base[space] = frame.body_used[space] = c->body_used[space];
-  c->frame = &frame;
-  c->kernel = pipeline;
-  c->scope = ++c->scopes;
-  c->in_prologue = true; /* no step to name in errors yet */
-  if (pl_plan_find_inner(c, pipeline, (pl_arrays){s.array, s.inputs},
-                         (pl_arrays){s.array + s.inputs, s.count - s.inputs}, &s.nesting, &plan) == PL_OK &&
-      bind(c, plan, &s) == PL_OK && plan->steps != 0)
-    run_inner(c, plan, &s);
+    frame.body_used[space] = c->body_used[space];
+  struct pl_plan *const plan = prepare(c, &frame, pipeline, in, out, allocations, &used);
+  if (plan != NULL && plan->steps != 0)
+    run_inner(c, plan, &used);
   c->stats.inner = plan;
   c->frame = frame.outer;
   c->head = frame.head;

@@ -213,6 +213,15 @@ void pl_message_keep(bool keep) {
   kept = keep;
 }
 
+/* On the host, which message is told: tests hold the list of all of them against the messages they provoke.
+ */
+#ifdef TPU_HOST
+const char *pl_message_told;
+#define TELL(format) (pl_message_told = (format))
+#else
+#define TELL(format) ((void)0)
+#endif
+
 /* Makes the status the call's, if it is its first error, and begins the message; true: the rest is wanted. */
 static bool start(pl_status status, const struct pl_operand *op) {
   struct pl_context *c = &pl_context;
@@ -233,8 +242,10 @@ static bool start(pl_status status, const struct pl_operand *op) {
 pl_status pl_fail(pl_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  if (start(status, NULL))
+  if (start(status, NULL)) {
+    TELL(format);
     pl_format(put, format, args);
+  }
   va_end(args);
   return pl_context.status;
 }
@@ -265,8 +276,10 @@ pl_status pl_error(pl_status status, const char *format, ...) {
   if (pl_context.plan == NULL)
     pl_context.status = PL_OK;
   va_start(args, format);
-  if (start(status, NULL))
+  if (start(status, NULL)) {
+    TELL(format);
     add_any(format, args);
+  }
   va_end(args);
   return pl_context.status;
 }
@@ -274,8 +287,10 @@ pl_status pl_error(pl_status status, const char *format, ...) {
 pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  if (start(status, op))
+  if (start(status, op)) {
+    TELL(format);
     pl_format(put, format, args);
+  }
   va_end(args);
   return pl_context.status;
 }

@@ -406,6 +406,9 @@ PL_COLD pl_status pl_fail(pl_status status, const char *format, ...) __attribute
 /* Starts the message with kernel, step and operand ("kernel matmul, step 3, input 1: "). */
 PL_COLD pl_status pl_fail_operand(pl_status status, const struct pl_operand *op, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#ifdef TPU_HOST
+extern const char *pl_message_told; /* for tests: the format of the latest error that was told */
+#endif
 /* Appends to the message. */
 PL_COLD void pl_message_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 PL_COLD void pl_message_clear(void);

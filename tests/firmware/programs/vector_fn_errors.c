@@ -115,7 +115,7 @@ static void test_errors(void) {
   expect(outside, wrong_body, "outside of PL_FOR_LANES only refs with one column");
   expect(NULL, counts_body, "launched with 1 refs and 0 scalars, it has 2 and 0");
   expect(NULL, read_only_body, "would be written");
-  expect(NULL, space_body, "is in SMEM");
+  expect(NULL, space_body, "mix: scratch 0 is in SMEM; the vector unit reaches VMEM and ACC");
   expect(NULL, shape_body, "refs have 16 rows of 32 columns, or 1 of either");
   expect(NULL, far_scalar_body, "PL_SCALAR_AT: index 4 in dimension 0 is outside scratch 0");
   expect(NULL, deep_scalar_body, "PL_SCALAR_AT: 2 indices for scratch 0 of rank 1");

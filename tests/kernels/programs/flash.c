@@ -79,6 +79,8 @@ static void errors(void) {
                  flat = check_array(PL_BF16, PL_SHAPE(20, 16), 0, 0),
                  wide = check_array(PL_BF16, PL_SHAPE(2, 24, 32), 0, 0);
 
+  pl_array elsewhere = o;
+  elsewhere.space = PL_VMEM;
   const struct {
     const pl_array *q, *k, *v, *o;
     const struct flash_options *options;
@@ -93,6 +95,7 @@ static void errors(void) {
       {&q, &k, &k, &o, &odd, "blocks of 20 queries"},
       {&q, &k, &k, &o, &thin, "0 queries and 6 keys"},
       {&q, &k, &k, &o, &negative, "scale 0xbf800000"},
+      {&q, &k, &k, &elsewhere, &none, "flash: o must be in HBM"},
   };
   for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     check_fails(kernel_flash(*wrong[i].q, *wrong[i].k, *wrong[i].v, *wrong[i].o, wrong[i].options),

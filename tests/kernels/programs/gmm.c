@@ -133,10 +133,15 @@ static void ragged_errors(void) {
                  o = check_array(PL_F32, PL_SHAPE(3, 20, 16), UNTOUCHED, UNTOUCHED),
                  rows = check_array(PL_INT32, PL_SHAPE(3), 5, 5),
                  few = check_array(PL_INT32, PL_SHAPE(2), 5, 5);
+  pl_array elsewhere = o;
+  elsewhere.space = PL_VMEM;
 
   check_fails(kernel_ragged_matmul(x, o, rows, o, &blocks), PL_ERROR_SHAPE, "y of rank 3 [20,16]");
   check_fails(kernel_ragged_matmul(x, y, few, o, &blocks), PL_ERROR_SHAPE, "rows has 2 elements");
-  check_fails(kernel_ragged_matmul(x, y, rows, o, &none), PL_ERROR_ARGUMENT, "blocks of 16 x 16 x 0");
+  check_fails(kernel_ragged_matmul(x, y, rows, o, &none), PL_ERROR_ARGUMENT,
+              "ragged matmul: blocks of 16 x 16 x 0");
+  check_fails(kernel_ragged_matmul(x, y, rows, elsewhere, &blocks), PL_ERROR_ARGUMENT,
+              "ragged matmul: x, rows and o must be in HBM");
   check_put(&rows, 2, 21);
   check_fails(kernel_ragged_matmul(x, y, rows, o, &blocks), PL_ERROR_ARGUMENT,
               "batch 2 has 21 rows; 0 to 20");
@@ -155,12 +160,16 @@ static void errors(void) {
                  thin = check_array(PL_BF16, PL_SHAPE(20, 15), 0, 1),
                  sizes = check_array(PL_INT32, PL_SHAPE(3), 5, 5),
                  few = check_array(PL_INT32, PL_SHAPE(2), 5, 5);
+  pl_array elsewhere = o;
+  elsewhere.space = PL_VMEM;
 
   check_fails(kernel_gmm(thin, y, sizes, o, &blocks), PL_ERROR_SHAPE,
               "x has 15 columns, y 3 matrices of 16 x 16");
   check_fails(kernel_gmm(x, y, few, o, &blocks), PL_ERROR_SHAPE, "sizes 2 elements");
   check_fails(kernel_gmm(x, y, sizes, thin, &blocks), PL_ERROR_SHAPE, "o 20 x 15");
-  check_fails(kernel_gmm(x, y, sizes, o, &none), PL_ERROR_ARGUMENT, "blocks of 16 x 0 x 16");
+  check_fails(kernel_gmm(x, y, sizes, o, &none), PL_ERROR_ARGUMENT, "gmm: blocks of 16 x 0 x 16");
+  check_fails(kernel_gmm(x, y, sizes, elsewhere, &blocks), PL_ERROR_ARGUMENT,
+              "gmm: sizes and o must be in HBM");
   check_put(&sizes, 1, -1);
   check_fails(kernel_gmm(x, y, sizes, o, &blocks), PL_ERROR_ARGUMENT, "group 1 has -1 rows");
   check_put(&sizes, 1, 11);

@@ -186,12 +186,19 @@ static void errors(void) {
                  y = check_array(PL_BF16, PL_SHAPE(16, 24), 0, 1),
                  o = check_array(PL_F32, PL_SHAPE(20, 24), 0, 0),
                  ints = check_array(PL_INT32, PL_SHAPE(1, 24), 0, 0),
-                 one = check_array(PL_F32, PL_SHAPE(20, 1), 1, 1);
+                 one = check_array(PL_F32, PL_SHAPE(20, 1), 1, 1),
+                 row = check_array(PL_F32, PL_SHAPE(1, 24), 1, 1),
+                 sums = check_array(PL_INT32, PL_SHAPE(20, 24), 0, 0),
+                 int_rows = check_array(PL_INT32, PL_SHAPE(20, 1), 0, 0);
   struct matmul_options good = {.blocks = {4, 16, 16, 2}}, bad = good;
 
   bad.transposed = true;
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_SHAPE, "y [N,K]");
   check_fails(kernel_matmul_general(x, o, y, &good), PL_ERROR_SHAPE, "y 2 [20,24,0]");
+  check_fails(kernel_matmul_general(x, o, y, &good), PL_ERROR_SHAPE,
+              "matmul: x [M,K], y [K,N] and o [M,N] are needed, all or x and o with a batch in front");
+  check_fails(kernel_matmul(x, o, y, NULL), PL_ERROR_SHAPE,
+              "matmul: x [M,K], y [K,N] and o [M,N] are needed; x has 16 columns, y 20 rows");
   bad = good;
   bad.blocks.n = 0;
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_ARGUMENT, "blocks of 4 x 0 x 16");
@@ -203,7 +210,14 @@ static void errors(void) {
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_LIMIT, "a loop of 20 blocks");
   bad = good;
   bad.epilogue.bias = &ints;
-  check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_SHAPE, "bias is int32");
+  check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_SHAPE,
+              "matmul epilogue: bias is int32; f32 or bf16 are possible");
+  bad.epilogue = (struct matmul_epilogue){.row_sums = &int_rows, .row_squares = &int_rows};
+  check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_SHAPE,
+              "matmul epilogue: row_sums and row_squares must be f32");
+  bad.epilogue = (struct matmul_epilogue){.bias = &row};
+  check_fails(kernel_matmul_general(x, y, sums, &bad), PL_ERROR_SHAPE,
+              "matmul epilogue: o is int32; f32, bf16 or int8 are possible");
   bad.epilogue.bias = &y;
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_SHAPE,
               "bias is of rank 2 [16,24]; for this product [20 or 1,24 or 1]");

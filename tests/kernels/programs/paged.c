@@ -98,7 +98,10 @@ static void errors(void) {
                  table = check_array(PL_INT32, PL_SHAPE(2, 3), 0, 4),
                  lengths = check_array(PL_INT32, PL_SHAPE(2), 20, 20),
                  three = check_array(PL_INT32, PL_SHAPE(3), 20, 20),
-                 o = check_array(PL_F32, PL_SHAPE(2, 6, 16), 0, 0);
+                 o = check_array(PL_F32, PL_SHAPE(2, 6, 16), 0, 0),
+                 ints = check_array(PL_INT32, PL_SHAPE(2, 6, 16), 0, 0);
+  pl_array elsewhere = table;
+  elsewhere.space = PL_VMEM;
 
   check_fails(kernel_paged_attention(q, q, k, table, lengths, o, 0), PL_ERROR_SHAPE,
               "ranks are 3, 3, 3, 4, 2, 1");
@@ -111,6 +114,11 @@ static void errors(void) {
               "ranks are 3, 3, 4, 4, 1, 2");
   check_fails(kernel_paged_attention(q, k, k, table, lengths, q, -1.0f), PL_ERROR_ARGUMENT,
               "paged attention: scale 0xbf800000");
+  check_fails(
+      kernel_paged_attention(q, k, k, table, lengths, ints, 0), PL_ERROR_SHAPE,
+      "paged attention: q is bf16, k bf16, v bf16, o int32, table int32, lengths int32; bf16 three times");
+  check_fails(kernel_paged_attention(q, k, k, elsewhere, lengths, o, 0), PL_ERROR_ARGUMENT,
+              "paged attention: table and lengths must be in HBM");
   check_put(&lengths, 1, 25);
   check_fails(kernel_paged_attention(q, k, k, table, lengths, o, 0), PL_ERROR_ARGUMENT,
               "sequence 1 has length 25; 1 to 24, its 3 pages of 8");

@@ -63,11 +63,16 @@ static void errors(void) {
                  cosine = numbers(PL_F32, PL_SHAPE(10, 8)), sine = numbers(PL_F32, PL_SHAPE(10, 8)),
                  full = check_array(PL_F32, PL_SHAPE(10, 16), -3, 3),
                  ints = check_array(PL_INT32, PL_SHAPE(10, 8), -3, 3);
+  pl_array elsewhere = o;
+  elsewhere.space = PL_VMEM;
 
   check_fails(kernel_rotary(x, cosine, sine, odd, 0), PL_ERROR_SHAPE, "x and o [H,T,D] of the same shape");
   check_fails(kernel_rotary(odd, cosine, sine, odd, 0), PL_ERROR_SHAPE, "heads of 15 elements");
   check_fails(kernel_rotary(x, full, sine, o, 0), PL_ERROR_SHAPE, "cosine is 10 x 16, sine 10 x 8; [10,8]");
-  check_fails(kernel_rotary(x, cosine, ints, o, 0), PL_ERROR_SHAPE, "sine int32");
+  check_fails(kernel_rotary(x, cosine, ints, o, 0), PL_ERROR_SHAPE,
+              "rotary: x is f32, o f32, cosine f32, sine int32; each must be");
+  check_fails(kernel_rotary(x, cosine, sine, elsewhere, 0), PL_ERROR_ARGUMENT,
+              "rotary: x and o must be in HBM");
   check_fails(kernel_rotary(x, cosine, sine, o, -2), PL_ERROR_ARGUMENT, "blocks of -2 rows");
   check_works("rotary after errors", kernel_rotary(x, cosine, sine, o, 0));
   right(&x, &cosine, &sine, &o);

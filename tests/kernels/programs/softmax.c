@@ -163,6 +163,9 @@ static void errors(void) {
                  ints = check_array(PL_INT32, PL_SHAPE(20, 16), 0, 0);
   check_fails(kernel_softmax(x, other), PL_ERROR_SHAPE, "columns 16 and 17");
   check_fails(kernel_softmax(ints, o), PL_ERROR_SHAPE, "x is int32 and o f32");
+  pl_array elsewhere = o;
+  elsewhere.space = PL_VMEM;
+  check_fails(kernel_softmax(x, elsewhere), PL_ERROR_ARGUMENT, "softmax: x and o must be in HBM");
   bool ok = check_works("softmax after errors", kernel_softmax(x, o));
   for (int32_t row = 0; ok && row < 20; row++)
     ok = right_row(&x, &o, row, 16);

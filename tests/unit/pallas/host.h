@@ -24,6 +24,10 @@ void host_open(const struct host_options *options);
 void host_close(void);
 uint8_t *host_hbm(void);
 uint64_t host_cycle(void);
+/* From now on a register reads as this value, whatever the device says: a broken device. Then as it is again.
+ */
+void host_fake(uint32_t offset, uint32_t value);
+void host_no_fakes(void);
 /* Reads back what the program wrote, past the windows. memory: TPU_SPACE_*. */
 void host_peek(unsigned memory, uint32_t address, void *data, uint32_t n);
 /*

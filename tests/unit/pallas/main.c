@@ -3,8 +3,13 @@
  * The kernel runtime on the host, against a model library: one process a device.
  *
  *   test_pallas [library=PATH] [config=NAME] [timing=NAME] [seed=N] [access=N] [cases=N] [debug=N]
+ * [only=SUITE] [told=PATH]
+ *
+ * told: the messages that calls were made to fail with and that were compared with words, for messages.py.
  */
 #include "suite.h"
+
+#include "internal.h"
 
 #include "tpu_configs.h"
 
@@ -93,14 +98,32 @@ bool suite_ok(pl_status status, const char *format, ...) {
                status == PL_OK ? "" : pl_error_message());
 }
 
+static FILE *told;
+
+/* A record of the file that messages.py reads: the format of the message, and what was looked for in it. */
+static void tell(va_list words) {
+  const char *word;
+  if (told == NULL || pl_message_told == NULL)
+    return;
+  fputs(pl_message_told, told);
+  while ((word = va_arg(words, const char *)) != NULL)
+    if (*word != '\0')
+      fprintf(told, "%c%s", 0, word);
+  fprintf(told, "%c%c", 0, 0);
+}
+
 bool suite_fails(pl_status status, pl_status wanted, const char *name, ...) {
-  va_list args;
+  va_list args, words;
   const char *missing = NULL, *word;
   va_start(args, name);
+  va_copy(words, args);
   while ((word = va_arg(args, const char *)) != NULL)
     if (missing == NULL && strstr(pl_error_message(), word) == NULL)
       missing = word;
   va_end(args);
+  if (status == wanted && status != PL_OK && missing == NULL)
+    tell(words);
+  va_end(words);
   if (status != wanted)
     return check(false, "%s: %s instead of %s: %s", name, pl_status_name(status), pl_status_name(wanted),
                  pl_error_message());
@@ -117,16 +140,17 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } suites[] = {{"copy", suite_copy},         {"spec", suite_spec},         {"alias", suite_alias},
-                {"loaded", suite_loaded},     {"prefetch", suite_prefetch}, {"partition", suite_partition},
-                {"random", suite_random},     {"dot", suite_dot},           {"dot_f32", suite_dot_f32},
-                {"vector", suite_vector},     {"async", suite_async},       {"errors", suite_errors},
-                {"resident", suite_resident}, {"views", suite_views},       {"scoped", suite_scoped},
-                {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
-                {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
-                {"reuse", suite_reuse},       {"rules", suite_rules},       {"misuse", suite_misuse},
-                {"shuffle", suite_shuffle},   {"revisit", suite_revisit},   {"lists", suite_lists},
-                {"overlap", suite_overlap}};
+  } suites[] = {
+      {"copy", suite_copy},         {"spec", suite_spec},         {"alias", suite_alias},
+      {"loaded", suite_loaded},     {"prefetch", suite_prefetch}, {"partition", suite_partition},
+      {"random", suite_random},     {"dot", suite_dot},           {"dot_f32", suite_dot_f32},
+      {"vector", suite_vector},     {"async", suite_async},       {"errors", suite_errors},
+      {"resident", suite_resident}, {"views", suite_views},       {"scoped", suite_scoped},
+      {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
+      {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
+      {"reuse", suite_reuse},       {"rules", suite_rules},       {"misuse", suite_misuse},
+      {"shuffle", suite_shuffle},   {"revisit", suite_revisit},   {"lists", suite_lists},
+      {"overlap", suite_overlap}, {"messages", suite_messages}, {"broken", suite_broken},     {"vector_messages", suite_vector_messages}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,
@@ -155,6 +179,8 @@ int main(int argc, char **argv) {
       debug = (int)number(value);
     else if (n == 4 && !strncmp(argv[i], "only", n))
       only = value;
+    else if (n == 4 && !strncmp(argv[i], "told", n))
+      told = fopen(value, "wb");
     else {
       fprintf(stderr, "bad argument %s\n", argv[i]);
       return 2;
@@ -176,6 +202,7 @@ int main(int argc, char **argv) {
       suite_release();
     }
   host_close();
+  check(told == NULL || fclose(told) == 0, "the messages are written");
   char name[96];
   snprintf(name, sizeof name, "pallas %s %s seed %u access %u", options.config,
            options.timing ? options.timing : "cycle", options.seed, options.access_cycles);

@@ -63,5 +63,8 @@ void suite_plan(void);
 void suite_compute(void);
 void suite_lists(void);
 void suite_overlap(void);
+void suite_messages(void);
+void suite_broken(void);
+void suite_vector_messages(void);
 
 #endif

@@ -37,7 +37,7 @@ static void test_alloc(void) {
   alloc_fails(PL_ERROR_ARGUMENT, PL_HBM, PL_F32, PL_SHAPE(1 << 30, 4), "rules: an array of 2^32 elements",
               "2^31 elements");
   alloc_fails(PL_ERROR_ARGUMENT, PL_SEMAPHORE, PL_INT32, PL_SHAPE(4), "rules: semaphores to keep",
-              "space SEMAPHORE");
+              "pl_alloc: space SEMAPHORE");
   alloc_fails(PL_ERROR_ARGUMENT, PL_ACC, PL_BF16, PL_SHAPE(16, 16), "rules: bf16 in ACC",
               "ACC holds f32 or int32");
   alloc_fails(PL_ERROR_BUDGET, PL_VMEM, PL_F32, PL_SHAPE(1 << 20, 64), "rules: an array larger than VMEM",

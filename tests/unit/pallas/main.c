@@ -140,17 +140,22 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } suites[] = {
-      {"copy", suite_copy},         {"spec", suite_spec},         {"alias", suite_alias},
-      {"loaded", suite_loaded},     {"prefetch", suite_prefetch}, {"partition", suite_partition},
-      {"random", suite_random},     {"dot", suite_dot},           {"dot_f32", suite_dot_f32},
-      {"vector", suite_vector},     {"async", suite_async},       {"errors", suite_errors},
-      {"resident", suite_resident}, {"views", suite_views},       {"scoped", suite_scoped},
-      {"copies", suite_copies},     {"debug", suite_debug},       {"compute", suite_compute},
-      {"plan", suite_plan},         {"race", suite_race},         {"nested", suite_nested},
-      {"reuse", suite_reuse},       {"rules", suite_rules},       {"misuse", suite_misuse},
-      {"shuffle", suite_shuffle},   {"revisit", suite_revisit},   {"lists", suite_lists},
-      {"overlap", suite_overlap}, {"messages", suite_messages}, {"broken", suite_broken},     {"vector_messages", suite_vector_messages}};
+  } suites[] = {{"copy", suite_copy},         {"spec", suite_spec},
+                {"alias", suite_alias},       {"loaded", suite_loaded},
+                {"prefetch", suite_prefetch}, {"partition", suite_partition},
+                {"random", suite_random},     {"dot", suite_dot},
+                {"dot_f32", suite_dot_f32},   {"vector", suite_vector},
+                {"async", suite_async},       {"errors", suite_errors},
+                {"resident", suite_resident}, {"views", suite_views},
+                {"scoped", suite_scoped},     {"copies", suite_copies},
+                {"debug", suite_debug},       {"compute", suite_compute},
+                {"plan", suite_plan},         {"race", suite_race},
+                {"nested", suite_nested},     {"reuse", suite_reuse},
+                {"rules", suite_rules},       {"misuse", suite_misuse},
+                {"shuffle", suite_shuffle},   {"revisit", suite_revisit},
+                {"lists", suite_lists},       {"overlap", suite_overlap},
+                {"order", suite_order},       {"messages", suite_messages},
+                {"broken", suite_broken},     {"vector_messages", suite_vector_messages}};
   struct host_options options = {.library = "build/lib/libtpu_func.so",
                                  .config = "sim16",
                                  .seed = 1,

@@ -147,6 +147,19 @@ static void store(const struct pipeline *p, unsigned o, int32_t block, struct ex
       e->array[o][at] = from[i];
 }
 
+/* Element [i, j] of block x transposed block, of int8. */
+static struct element dot(const struct pipeline *p, const struct element *block, uint32_t i, uint32_t j) {
+  const uint32_t n = (uint32_t)row_elements(p);
+  struct element sum = {0, true};
+  for (uint32_t k = 0; k < n; k++) {
+    const struct element a = block[i * n + k], b = block[j * n + k];
+    sum.defined = sum.defined && a.defined && b.defined;
+    for (unsigned byte = 0; byte < 32; byte += 8)
+      sum.value += (int8_t)((uint32_t)a.value >> byte) * (int8_t)((uint32_t)b.value >> byte);
+  }
+  return sum;
+}
+
 static void act(const struct pipeline *p, const struct action *a, struct element (*block)[MAX_BLOCK],
                 struct element *got) {
   struct element *to = block[a->operand];
@@ -161,6 +174,10 @@ static void act(const struct pipeline *p, const struct action *a, struct element
       to[i].value = (int32_t)((uint32_t)to[i].value + (uint32_t)from[i].value);
       to[i].defined = to[i].defined && from[i].defined;
     }
+    break;
+  case DOT_MXU:
+    if (a->value & 1)
+      *got = dot(p, from, a->element / (uint32_t)row_elements(p), 0);
     break;
   case GET:
     *got = to[a->element];

@@ -62,6 +62,15 @@ static void act(const struct action *a, int32_t *got) {
   case ADD_VPU:
     pl_add(ref_of(a->operand), ref_of(a->operand), ref_of(a->other));
     break;
+  case DOT_MXU: {
+    pl_ref bytes = pl_bitcast(ref_of(a->other), PL_INT8);
+    pl_dot(pl_scratch(0), bytes, bytes, PL_OVERWRITE | PL_TRANSPOSED);
+    if (a->value & 1) {
+      pl_copy(pl_scratch(1), pl_scratch(0));
+      *got = pl_get(pl_scratch(1), (int32_t)a->element / row_elements(running.p), 0);
+    }
+    break;
+  }
   case GET:
     *got = pl_get_at(ref_of(a->operand), index, running.p->rank);
     break;
@@ -120,6 +129,7 @@ static void fill_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]
 
 static pl_kernel kernel; /* of the pipeline */
 static pl_block_spec spec[MAX_OPERANDS];
+static pl_scratch_spec sums[2]; /* of the matrix unit, and where the scalar core sees them */
 
 /* Forgets what has happened so far. */
 static void start_over(const struct pipeline *p) {
@@ -235,6 +245,14 @@ static pl_status call(const struct pipeline *p) {
   kernel.grid.rank = (uint8_t)p->grid_rank;
   for (unsigned d = 0; d < p->grid_rank; d++)
     kernel.grid.extent[d] = p->steps == 0 ? PL_DYN(p->extent[d]) : p->extent[d];
+  if (has_dots(p)) {
+    for (unsigned i = 0; i < 2; i++)
+      sums[i] = (pl_scratch_spec){.space = i == 0 ? PL_ACC : PL_VMEM,
+                                  .dtype = PL_INT32,
+                                  .shape = PL_SHAPE(block_rows(p), block_rows(p))};
+    kernel.scratch[0] = &sums[0];
+    kernel.scratch[1] = &sums[1];
+  }
   for (unsigned o = 0; o < operands_of(p); o++) {
     const struct operand *op = &p->operand[o];
     spec[o] = (pl_block_spec){.space = op->smem ? PL_SMEM : PL_DEFAULT, .buffer_count = op->buffers};

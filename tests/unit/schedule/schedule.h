@@ -45,6 +45,8 @@ enum action_kind {
   COPY_DMA, /* output = another operand */
   COPY_VPU,
   ADD_VPU, /* output += another operand */
+  DOT_MXU, /* the matrix unit multiplies an operand's bytes, rows by rows, into ACC; odd values: and the body
+              looks */
   GET,     /* the scalar core reads an element of an operand */
   PUT,     /* and writes one of an output */
   STEER,   /* writes an input's cell, which its map reads for a later step */
@@ -87,6 +89,14 @@ static inline uint32_t array_elements(const struct pipeline *p, const struct ope
     n *= (uint32_t)op->shape[d];
   return n;
 }
+/* A block as the matrix unit sees it: rows of bytes. */
+static inline int32_t row_elements(const struct pipeline *p) {
+  return p->block_shape[p->rank - 1];
+}
+static inline int32_t block_rows(const struct pipeline *p) {
+  return (int32_t)block_elements(p) / row_elements(p);
+}
+enum { MAX_DOT_ROWS = 16 };
 /* Blocks of an array along a dimension, and in all. */
 static inline int32_t blocks_along(const struct pipeline *p, const struct operand *op, unsigned d) {
   return pl_cdiv(op->shape[d], p->block_shape[d]);
@@ -103,6 +113,15 @@ struct features {
   bool lookahead, inout, revisit_any, steered, nested;
 };
 extern struct features features;
+
+/* Does the matrix unit read anything? */
+static inline bool has_dots(const struct pipeline *p) {
+  bool dots = false;
+  for (int32_t s = 0; s < p->steps; s++)
+    for (unsigned i = 0; i < p->actions[s]; i++)
+      dots = dots || p->action[s][i].kind == DOT_MXU;
+  return dots;
+}
 
 /* Is there a scalar prefetch argument? */
 static inline bool has_cells(const struct pipeline *p) {

@@ -98,6 +98,7 @@ static void random_alias(struct gen *g) {
     return;
   memcpy(in->shape, out->shape, sizeof in->shape);
   memcpy(in->block, out->block, sizeof in->block);
+  in->owned = in->owned && blocks_of(p, in) > 1;
   out->alias = (uint8_t)(i + 1);
 }
 
@@ -166,7 +167,7 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
   p->outputs = 1 + below(&g, MAX_OUTPUTS);
   for (unsigned o = 0; o < operands_of(p); o++)
     random_operand(&g, &p->operand[o], o >= p->inputs);
-  if (!p->nested && below(&g, 3) == 0)
+  if (below(&g, 3) == 0)
     random_alias(&g);
   for (unsigned o = 0; o < MAX_INPUTS; o++)
     p->cell[o] = (int32_t)below(&g, 8);

@@ -13,6 +13,13 @@ void race_join(struct race_clock *clock, const struct race_clock *other) {
   for (uint32_t a = 0; a < RACE_AGENTS; a++)
     if (clock->at[a] < other->at[a])
       clock->at[a] = other->at[a];
+  for (uint32_t s = 0; s < RACE_SLOTS; s++)
+    if (clock->copies[s] < other->copies[s])
+      clock->copies[s] = other->copies[s];
+}
+
+uint32_t race_slot(uint32_t sem, uint32_t queue) {
+  return (sem * CHANNELS + queue) % RACE_SLOTS;
 }
 
 const struct race_clock *race_done(struct race *r, uint32_t agent, uint64_t number) {
@@ -42,14 +49,34 @@ static void check_agent(struct tpu_model *m, uint32_t agent, const struct race_c
   for (uint64_t n = from; n <= last; n++) {
     const struct race_command *c = race_command(r, other, n);
     struct race_meeting meeting;
-    if (c->number == n && c->sets > 0 && race_meet(r, mine, c, passing, &meeting))
+    if (c->number == n && c->sets > 0 && !c->copy && race_meet(r, mine, c, passing, &meeting))
       race_report(m, agent, mine, other, c, &meeting);
+  }
+}
+
+/* And with asynchronous copies, of which its clock tells apart. */
+static void check_copies(struct tpu_model *m, uint32_t agent, const struct race_command *mine,
+                         uint32_t slot) {
+  struct race *r = m->race;
+  const uint64_t last = r->copies[slot];
+  uint64_t from = mine->clock.copies[slot] + 1;
+  if (last >= RACE_COPIES && from <= last - RACE_COPIES)
+    from = last - RACE_COPIES + 1;
+  for (uint64_t k = from; k <= last; k++) {
+    const uint32_t queue = r->copy[slot][k % RACE_COPIES].queue;
+    const uint64_t number = r->copy[slot][k % RACE_COPIES].number;
+    const struct race_command *c = race_command(r, queue, number);
+    struct race_meeting meeting;
+    if (c != mine && c->number == number && c->sets > 0 && race_meet(r, mine, c, false, &meeting))
+      race_report(m, agent, mine, queue, c, &meeting);
   }
 }
 
 static void check(struct tpu_model *m, uint32_t agent, const struct race_command *mine) {
   for (uint32_t other = 0; other < RACE_AGENTS && mine->sets > 0; other++)
     check_agent(m, agent, mine, other);
+  for (uint32_t slot = 0; slot < RACE_SLOTS && mine->sets > 0; slot++)
+    check_copies(m, agent, mine, slot);
 }
 
 /* ---- commands of queues -----------------------------------------------------------------------------------
@@ -91,6 +118,10 @@ void func_race_go(struct tpu_model *m, uint32_t queue, const struct command *com
     if (!(bits & TPU_Q_SIGNALS_EN0_MASK))
       continue;
     r->sem[sem].agents |= 1u << queue;
+    if (bits & TPU_Q_SIGNALS_BYTES0_MASK && queue < CHANNELS && r->step != RACE_NO_STEP) {
+      c->copy = true;
+      c->sem = sem;
+    }
     race_promise(m, sem, signal_amount(queue, command, i), queue, command->tag);
   }
 }
@@ -112,6 +143,12 @@ void func_race_start(struct tpu_model *m, uint32_t queue, const struct command *
   }
   if (queue >= CHANNELS)
     c->clock.at[queue] = g->started - 1;
+  if (c->copy) {
+    const uint32_t slot = race_slot(c->sem, queue);
+    c->copy_number = ++r->copies[slot];
+    r->copy[slot][c->copy_number % RACE_COPIES].queue = queue;
+    r->copy[slot][c->copy_number % RACE_COPIES].number = c->number;
+  }
   g->last_start = c->clock;
   if (queue == TPU_QUEUE_VPU)
     race_clear_marks(r);
@@ -227,6 +264,8 @@ void func_race_window(struct tpu_model *m, uint32_t space, uint32_t address, uns
 static void learn_all(struct race *r) {
   for (uint32_t q = 0; q < QUEUES; q++)
     race_join(scalar_clock(r), &r->agent[q].last_done);
+  for (uint32_t s = 0; s < RACE_SLOTS; s++)
+    scalar_clock(r)->copies[s] = r->copies[s];
 }
 
 void func_race_status(struct tpu_model *m, uint32_t status) {
@@ -320,13 +359,15 @@ void func_race_abort(struct tpu_model *m) {
   race_release_scalar(r, true);
   for (uint32_t a = 0; a < RACE_AGENTS; a++)
     all.at[a] = a == RACE_SCALAR ? r->agent[a].completed : r->agent[a].issued;
+  for (uint32_t s = 0; s < RACE_SLOTS; s++)
+    all.copies[s] = r->copies[s];
   for (uint32_t a = 0; a < RACE_AGENTS; a++) {
     struct race_agent *g = &r->agent[a];
     if (a != RACE_SCALAR)
       g->started = g->completed = g->issued;
     g->last_start = g->last_done = all;
   }
-  r->done = r->blocked = (struct race_clock){{0}};
+  r->done = r->blocked = (struct race_clock){.at = {0}};
   for (uint32_t i = 0; i < SEMAPHORES; i++)
     race_sem_reset(m, i, 0);
   race_clear_marks(r);

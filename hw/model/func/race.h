@@ -16,6 +16,10 @@
  *   began; in a DMA channel writes land in order, but a later command's reads may pass them.
  * - The scalar core learns by reading SEM_VALUE, STATUS and INTR_STATE and by SEM_TAKE.
  *
+ * Asynchronous copies, which signal their bytes within a grid step, are held to the programming model, which
+ * promises less than a channel does: only a wait for the bytes orders what follows, on their own channel,
+ * too, and behind a later command whose end was waited for.
+ *
  * A wait is taken at its word: it acquires the signals that it needs, not those that happened to have come.
  * So a wait for one ticket too few is found in the first run, with every timing. Where several agents signal
  * one semaphore, a signal counts only if the others' together are not enough.
@@ -47,10 +51,17 @@
 #define RACE_PROGRAM  FUNC_RACE_PROGRAM /* the vector program memory, as a space of sets */
 #define RACE_NESTING  8u                /* pipelines in each other's bodies whose steps are told apart */
 #define RACE_NO_STEP  UINT32_MAX
+#define RACE_SLOTS                                                                                           \
+  32u /* of asynchronous copies: those of one semaphore and channel share one; a power of two */
+#define RACE_COPIES 64u /* of a slot that are looked at; a power of two */
 
-/* Commands 1 .. at[a] of agent a are complete. */
+/*
+ * Commands 1 .. at[a] of agent a are complete, but for asynchronous copies: of those copies 1 .. copies[s] of
+ * slot s are.
+ */
 struct race_clock {
   uint64_t at[RACE_AGENTS];
+  uint64_t copies[RACE_SLOTS];
 };
 
 /*
@@ -74,6 +85,9 @@ struct race_command {
   uint32_t tag;
   uint32_t step, inner; /* grid steps of the kernel and of a pipeline in its body; RACE_NO_STEP: none */
   uint64_t go, start;   /* cycles */
+  bool copy;            /* an asynchronous one */
+  uint32_t sem;         /* that counts its bytes */
+  uint64_t copy_number; /* in its slot, from its start on */
 };
 
 struct race_agent {
@@ -87,8 +101,10 @@ struct race_agent {
 struct race_signals {
   uint64_t sum; /* of all so far */
   uint64_t count;
+  uint64_t copy_number; /* of the newest copy among them */
   struct {
     uint64_t before, number; /* the agent's sum before it; the command that signalled */
+    uint64_t copy_number;    /* of the newest copy whose bytes were among these and earlier ones */
   } entry[RACE_HISTORY];
 };
 
@@ -128,12 +144,19 @@ struct race {
   struct race_clock done, blocked; /* what INTR_STATE.done and .blocked tell */
   struct race_sem sem[SEMAPHORES];
   struct race_marks marks[RACE_SPACES][2];
-  uint64_t made; /* sets so far */
+  uint64_t copies[RACE_SLOTS]; /* started so far */
+  struct {
+    uint32_t queue;
+    uint64_t number;
+  } copy[RACE_SLOTS][RACE_COPIES]; /* copy_number modulo RACE_COPIES */
+  uint64_t made;                   /* sets so far */
   struct race_set set[RACE_SETS];
 };
 
 /* ---- race.c ---- */
 struct race_command *race_command(struct race *r, uint32_t agent, uint64_t number);
+/* The slot of copies of a channel whose bytes a semaphore counts. */
+uint32_t race_slot(uint32_t sem, uint32_t queue);
 void race_join(struct race_clock *clock, const struct race_clock *other);
 /* The clock of a completed command, or of the oldest one that is remembered behind it. */
 const struct race_clock *race_done(struct race *r, uint32_t agent, uint64_t number);

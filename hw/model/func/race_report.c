@@ -90,7 +90,12 @@ void race_report(struct tpu_model *m, uint32_t agent, const struct race_command 
   text_add(&t, ", and nothing orders it behind ");
   add_command(&t, other_agent, other, ", which", meeting->other);
   text_add(&t, "; both touch %s 0x%x", spaces[meeting->mine->space], meeting->address);
-  if (agent == other_agent)
+  if (other->copy)
+    text_add(&t,
+             " (that one is an asynchronous copy: only a wait for its bytes, on semaphore %u, orders what "
+             "follows)",
+             other->sem);
+  else if (agent == other_agent)
     text_add(&t, " (in a channel a read may pass an earlier write: wait for the channel's own ticket)");
   say(m, TPU_LOG_UNPREDICTABLE, line);
 }

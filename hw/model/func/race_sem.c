@@ -49,14 +49,18 @@ static uint64_t pending(struct tpu_model *m, uint32_t queue, uint32_t sem, uint6
  */
 
 /* Joins the newest signal of an agent without which, beside `others`, the wait could not hold. */
-static void acquire_from(struct race *r, const struct race_signals *s, uint32_t agent, uint64_t others,
-                         uint64_t needed, struct race_clock *clock) {
+static void acquire_from(struct race *r, uint32_t sem, uint32_t agent, uint64_t others, uint64_t needed,
+                         struct race_clock *clock) {
+  const struct race_signals *s = &r->sem[sem].from[agent];
   uint64_t kept = s->count < RACE_HISTORY ? s->count : RACE_HISTORY;
   for (uint64_t i = 1; i <= kept; i++) {
     uint64_t at = (s->count - i) % RACE_HISTORY;
     bool oldest = i == kept && s->count > RACE_HISTORY; /* or one before it, which is forgotten */
     if (others + s->entry[at].before < needed || (oldest && others < needed)) {
+      uint64_t *copies = &clock->copies[race_slot(sem, agent)];
       race_join(clock, race_done(r, agent, s->entry[at].number));
+      if (*copies < s->entry[at].copy_number)
+        *copies = s->entry[at].copy_number;
       return;
     }
   }
@@ -76,7 +80,7 @@ static void acquire(struct tpu_model *m, uint32_t sem, uint64_t needed, uint64_t
   }
   for (uint32_t a = 0; a < RACE_AGENTS; a++)
     if (s->agents >> a & 1)
-      acquire_from(r, &s->from[a], a, all - of[a], needed, clock);
+      acquire_from(r, sem, a, all - of[a], needed, clock);
 }
 
 /* Units that have reached the value: those signalled in this cycle have not. */
@@ -158,8 +162,12 @@ void func_race_signal(struct tpu_model *m, uint32_t sem, uint64_t amount, uint32
     race_promise(m, sem, amount, agent, 0);
   }
   s->agents |= 1u << agent;
+  const struct race_command *c = race_command(r, agent, r->agent[agent].completed);
+  if (c->copy && c->sem == sem)
+    from->copy_number = c->copy_number;
   from->entry[from->count % RACE_HISTORY].before = from->sum;
   from->entry[from->count % RACE_HISTORY].number = r->agent[agent].completed;
+  from->entry[from->count % RACE_HISTORY].copy_number = from->copy_number;
   from->count++;
   from->sum += amount;
 }

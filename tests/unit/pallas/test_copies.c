@@ -228,14 +228,16 @@ void suite_copies(void) {
   o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
   suite_fill(&x);
   test_forms();
+  check(host_logged() == 0, "copies: the model logged nothing");
   for (which = 0; which < (int)(sizeof cases / sizeof cases[0]); which++) {
     char name[96];
     snprintf(name, sizeof name, "copies: %s", cases[which].name);
     const char *const *w = cases[which].words;
     suite_fails(call(bad_body, 2), cases[which].status, name, "kernel copies", w[0], w[1], w[2], w[3], NULL);
   }
+  (void)host_logged(); /* a copy to where an earlier one still goes is a race as well */
   test_forms();
   test_long(PL_SHAPE(2, 65537, 5), "a middle dimension of 65537 rows");
   test_long(PL_SHAPE(65537, 2, 2, 5), "an outer dimension of 65537 planes");
-  check(host_logged() == 0, "copies: the model logged nothing");
+  check(host_logged() == 0, "copies: the model logged nothing afterwards");
 }

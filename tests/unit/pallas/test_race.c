@@ -16,6 +16,11 @@ enum what {
   GET_DESTINATION,   /* the scalar core reads a value that is still arriving */
   PUT_SOURCE,        /* or overwrites one that is still being read */
   WRONG_SLOT,        /* two slots by hand: waits for one, uses the other */
+  OTHER_SEMAPHORE,   /* both copies are started, and the wait is for the other one's semaphore */
+  TWO_WRITERS,       /* two copies to one place, on one channel, which keeps their order */
+  TWO_WRITERS_HBM,   /* likewise */
+  SYNC_WRITER,       /* the second one is of those that are in program order */
+  OTHER_TICKET,      /* a later copy of the channel was waited for, not this one */
   OUTPUT_SLOT,       /* the output block is written back while a copy still fills it */
   WHATS
 };
@@ -30,6 +35,11 @@ static const struct {
     [GET_DESTINATION] = {"gets from the destination", "the scalar core", "DMA"},
     [PUT_SOURCE] = {"puts into the source", "the scalar core", "DMA3"},
     [WRONG_SLOT] = {"uses the wrong slot", "VPU", "DMA"},
+    [OTHER_SEMAPHORE] = {"waits for the other slot's semaphore", "VPU", "DMA"},
+    [TWO_WRITERS] = {"copies to where another one does", "DMA0", "DMA0"},
+    [TWO_WRITERS_HBM] = {"copies to where another one in HBM does", "DMA3", "DMA3"},
+    [SYNC_WRITER] = {"copies at once to where another one does", "DMA0", "DMA0"},
+    [OTHER_TICKET] = {"reads behind another copy", "VPU", "DMA0"},
     [OUTPUT_SLOT] = {"fills an output that is written back", "DMA3", "DMA"},
 };
 
@@ -86,6 +96,42 @@ static void slots(const struct kernel *k) {
   pl_wait(&odd);
 }
 
+/* Two copies under way, each on a semaphore of its own. */
+static void two_copies(const struct kernel *k) {
+  pl_ref a = pl_scratch(0), b = pl_scratch(1), x = pl_input(0), o = pl_output(0);
+  const bool out = k->what == TWO_WRITERS_HBM, same = out || k->what == TWO_WRITERS;
+  pl_copy_handle first =
+      out ? pl_async_copy(a, two_rows(o, 0), semaphore(0)) : pl_async_copy(two_rows(x, 0), a, semaphore(0));
+  if (same && !k->wrong)
+    pl_wait(&first);
+  pl_copy_handle second = out ? pl_async_copy(b, two_rows(o, 0), semaphore(1))
+                              : pl_async_copy(two_rows(x, 2), same ? a : b, semaphore(1));
+  if (k->what == OTHER_SEMAPHORE) {
+    pl_wait(k->wrong ? &second : &first);
+    pl_add(a, a, a);
+    first = k->wrong ? first : second;
+  } else if (same && !k->wrong) {
+    first = second;
+  } else {
+    pl_wait(&second);
+  }
+  pl_wait(&first);
+}
+
+/* A copy under way and one in program order behind it. */
+static void copy_behind(const struct kernel *k) {
+  const bool same = k->what == SYNC_WRITER;
+  pl_ref a = pl_scratch(0), b = pl_scratch(1), x = pl_input(0);
+  pl_copy_handle copy = pl_async_copy(two_rows(x, 0), a, semaphore(0));
+  if (!k->wrong)
+    pl_wait(&copy);
+  pl_sync_copy(two_rows(x, 2), same ? a : b);
+  if (!same)
+    pl_add(b, a, b);
+  if (k->wrong)
+    pl_wait(&copy);
+}
+
 static void body(void) {
   const struct kernel *k = pl_user();
 
@@ -93,6 +139,10 @@ static void body(void) {
   pl_fill(pl_scratch(1), 2);
   if (k->what == WRONG_SLOT)
     slots(k);
+  else if (k->what == SYNC_WRITER || k->what == OTHER_TICKET)
+    copy_behind(k);
+  else if (k->what >= OTHER_SEMAPHORE)
+    two_copies(k);
   else
     copy_and_use(k);
 }

@@ -6,9 +6,10 @@
  *   o[h][t][i]       = x[h][t][i] cos[t][i]       - x[h][t][i + D/2] sin[t][i]
  *   o[h][t][i + D/2] = x[h][t][i + D/2] cos[t][i] + x[h][t][i] sin[t][i]
  *
- * Dataflow. The halves of a row are rows of their own, [H,T,2,D/2], so that any even D has aligned halves in
- * VMEM. The grid goes over blocks of positions and, inside, heads: a block of cos and sin is fetched once for
- * all heads. One vector function reads both halves and writes both.
+ * Dataflow. The halves of rows are arrays of their own, [H,T,D/2] with the pitch of x, one between the rows
+ * of the other: two inputs, two outputs, so that any even D has aligned halves in VMEM and a step makes no
+ * parts. The grid goes over blocks of positions and, inside, heads: a block of cos and sin is fetched once
+ * for all heads. One vector function reads both halves and writes both.
  *
  * Position in the roofline. Six operations a pair: 3/16 cycles an element for the vector unit; for the port
  * 1/8 in bf16, so the vector unit is the bound, and 1/4 in f32, where the port is.

@@ -134,6 +134,60 @@ static void test_in_hbm(void) {
   check(wrong == 0 && wrong_block(5, 0) == 0, "alias: an input in HBM, contents (%u wrong)", wrong);
 }
 
+/* Columns `from` on of every row of an array, as an array. */
+static pl_array part(const pl_array *whole, int32_t from, int32_t columns) {
+  pl_array a = *whole;
+  a.address += (uint32_t)from * 4;
+  a.shape[1] = columns;
+  return a;
+}
+
+static void swap_body(void) {
+  pl_copy(pl_output(0), pl_input(1));
+  pl_copy(pl_output(1), pl_input(0));
+}
+
+/* Rows of outputs between rows of others: no memory is of two of them. Halves that share a column do. */
+static void test_interleaved(void) {
+  enum { LEFT = 8, RIGHT = COLUMNS - LEFT };
+  const pl_array o = suite_array(PL_F32, PL_SHAPE(ROWS, 2 * COLUMNS));
+  const pl_array left = part(&o, 0, RIGHT), right = part(&o, RIGHT, LEFT);
+  uint32_t wrong = 0;
+  pl_kernel kernel = {.name = "swap",
+                      .body = swap_body,
+                      .grid = PL_GRID(BLOCKS),
+                      .in = {PL_BLOCK(in_map, BLOCK, LEFT), PL_BLOCK(in_map, BLOCK, RIGHT)},
+                      .out = {PL_BLOCK(in_map, BLOCK, RIGHT), PL_BLOCK(in_map, BLOCK, LEFT)}};
+  static const int32_t all[] = {0, 1, 2, 3, 4, 5};
+  in_path = all;
+  start();
+  const pl_array halves[] = {part(&x, 0, LEFT), part(&x, LEFT, RIGHT)};
+  for (int order = 0; order < 2; order++) { /* the one in memory before the other is the first, the second */
+    suite_ok(order == 0 ? pl_call(&kernel, PL_ARGS(halves[0], halves[1]), PL_RESULTS(left, right))
+                        : pl_call(&kernel, PL_ARGS(halves[0], halves[1]),
+                                  PL_RESULTS(part(&o, LEFT, RIGHT), part(&o, 0, LEFT))),
+             "alias: outputs that are parts of the same rows, order %d", order);
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
+      const uint32_t row = i / COLUMNS, c = i % COLUMNS;
+      const uint32_t to = order == 1 ? c : c < LEFT ? c + RIGHT : c - LEFT;
+      wrong += suite_get(&o, row * 2 * COLUMNS + to) != i % 1000;
+    }
+  }
+  check(wrong == 0, "alias: contents of parts of the same rows (%u wrong)", wrong);
+  suite_fails(pl_call(&kernel, PL_ARGS(halves[0], halves[1]), PL_RESULTS(left, part(&o, RIGHT - 1, LEFT))),
+              PL_ERROR_ARGUMENT, "alias: a column of two outputs", "kernel swap: output 1: shares HBM from",
+              "with output 0; that would be an alias", NULL);
+  suite_fails(pl_call(&kernel, PL_ARGS(halves[0], halves[1]),
+                      PL_RESULTS(left, part(&o, 2 * COLUMNS - LEFT / 2, LEFT))),
+              PL_ERROR_ARGUMENT, "alias: rows of an output that go into those of another",
+              "kernel swap: output 1: shares HBM from", "with output 0; that would be an alias", NULL);
+  pl_array narrow = part(&o, RIGHT, LEFT);
+  narrow.pitch -= 4;
+  suite_fails(pl_call(&kernel, PL_ARGS(halves[0], halves[1]), PL_RESULTS(left, narrow)), PL_ERROR_ARGUMENT,
+              "alias: outputs of other pitches", "kernel swap: output 1: shares HBM from",
+              "with output 0; that would be an alias", NULL);
+}
+
 static void test_errors(void) {
   pl_array other = suite_array(PL_F32, PL_SHAPE(ROWS, COLUMNS)),
            ints = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
@@ -171,6 +225,7 @@ void suite_alias(void) {
   test_in_place();
   test_distance();
   test_in_hbm();
+  test_interleaved();
   test_errors();
   check(host_logged() == 0, "alias: the model logged nothing");
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
-enum { BLOCK_BYTES = 32 << 10, COMBINED = 3 /* refs that one launch takes */ };
+#include "device.h"
+
+enum { BLOCK_BYTES = 128 << 10, COMBINED = 3 /* refs that one launch takes */ };
 
 /* What maps and body need of a call. */
 struct call {
   struct pool pool;
   int32_t rows, columns, channels, out_rows, out_columns;
   int32_t wide, across; /* pixels of a line, and of its results */
+  pl_vector_fn *two;    /* two rows of the result at once; NULL: there is no function for it */
 };
 
 /* PL_REF(0) = all others, combined. */
@@ -39,24 +42,68 @@ PL_VECTOR_FN(scale, 2, 1) {
   pl_vstore(PL_REF(0), pl_vmul(pl_vload(PL_REF(1)), pl_vscalar(0)));
 }
 
-/* n parts of a ref: part i has rows first + i, first + i + stride, ...; `rows` of them, or of 0 only the
- * first, whole. */
+/*
+ * Two rows of the result at once, PL_REF(0) and PL_REF(1), from window + stride rows: those that are of both
+ * windows are loaded once.
+ */
+static void combine_two(bool most, unsigned window, unsigned stride) {
+  pl_v v[2];
+  for (unsigned i = 0; i < window + stride; i++) {
+    const pl_v x = pl_vload(PL_REF(2 + i));
+    for (unsigned k = 0; k < 2; k++)
+      if (i == k * stride)
+        v[k] = x;
+      else if (i > k * stride && i < k * stride + window)
+        v[k] = most ? pl_vmax(v[k], x) : pl_vadd(v[k], x);
+  }
+  pl_vstore(PL_REF(0), v[0]);
+  pl_vstore(PL_REF(1), v[1]);
+}
+/* The windows and strides that there are functions for. */
+PL_VECTOR_FN(most_2_2, 6, 0) {
+  combine_two(true, 2, 2);
+}
+PL_VECTOR_FN(most_3_1, 6, 0) {
+  combine_two(true, 3, 1);
+}
+PL_VECTOR_FN(most_3_2, 7, 0) {
+  combine_two(true, 3, 2);
+}
+PL_VECTOR_FN(sum_2_2, 6, 0) {
+  combine_two(false, 2, 2);
+}
+PL_VECTOR_FN(sum_3_1, 6, 0) {
+  combine_two(false, 3, 1);
+}
+PL_VECTOR_FN(sum_3_2, 7, 0) {
+  combine_two(false, 3, 2);
+}
+static pl_vector_fn *two_rows(const struct pool *pool) {
+  pl_vector_fn *const fns[2][3] = {{sum_2_2, sum_3_1, sum_3_2}, {most_2_2, most_3_1, most_3_2}};
+  static const uint8_t window[] = {2, 3, 3}, stride[] = {2, 1, 2};
+  for (unsigned i = 0; i < 3; i++)
+    if (pool->window[0] == window[i] && pool->stride[0] == stride[i])
+      return fns[pool->kind == POOL_MAX][i];
+  return NULL;
+}
+
+/* n parts of a ref: part i has `rows` rows, first + i x step and on, `stride` apart. */
 struct parts {
   pl_ref ref;
-  int32_t first, n;
+  int32_t first, step, n;
   int32_t rows, stride;
 };
 
 static pl_ref part_of(const struct parts *parts, int32_t i) {
-  return parts->rows == 0 ? pl_at(parts->ref, PL_INDEX(parts->first + i))
-                          : pl_at(parts->ref, PL_DS_STRIDED(parts->first + i, parts->rows, parts->stride));
+  return pl_at(parts->ref, PL_DS_STRIDED(parts->first + i * parts->step, parts->rows, parts->stride));
 }
 
 /* o = all parts combined: a launch for the first few, and more that add to it. */
 static void combine_parts(bool most, pl_ref o, const struct parts *parts) {
   pl_vector_fn *const fns[2][COMBINED] = {{sum1, sum2, sum3}, {most1, most2, most3}};
-  pl_ref list[COMBINED + 1] = {o};
+  pl_ref list[COMBINED + 1];
 
+  list[0] = o;
   for (int32_t taken = 0; taken < parts->n;) {
     uint32_t refs = 1;
     if (taken > 0)
@@ -93,8 +140,8 @@ static void x_map(const pl_grid *g, pl_index *b) {
   reach(call, row, &first, &unused);
   reach(call, last_row(call, row), &unused, &end);
   b[0].start = g->id[0];
-  b[1].start = first;
-  b[1].size = end - first;
+  b[1].start = first * call->columns;
+  b[1].size = (end - first) * call->columns;
 }
 
 static void o_map(const pl_grid *g, pl_index *b) {
@@ -102,17 +149,35 @@ static void o_map(const pl_grid *g, pl_index *b) {
   b[1].start = g->id[1];
 }
 
+/* Row r of the result's lines, without padding. */
+static pl_ref line_of(const struct call *call, int32_t r) {
+  return pl_at(pl_scratch(0), PL_DS(r * call->wide + call->pool.padding[1], call->columns));
+}
+
 /* Lines of x, one below the other, from the rows of the windows of `rows` rows of the result. */
 static void combine_rows(const struct call *call, int32_t row, int32_t rows) {
-  const pl_ref x = pl_input(0), lines = pl_scratch(0);
-  int32_t origin, first, end;
+  const bool most = call->pool.kind == POOL_MAX;
+  const int32_t columns = call->columns, window = call->pool.window[0], both = window + call->pool.stride[0];
+  int32_t origin, first, end, last, unused;
 
   reach(call, row, &origin, &end);
-  for (int32_t r = row; r < row + rows; r++) {
-    reach(call, r, &first, &end);
-    const struct parts down = {.ref = x, .first = first - origin, .n = end - first};
-    combine_parts(call->pool.kind == POOL_MAX,
-                  pl_at(lines, PL_INDEX(r - row), PL_DS(call->pool.padding[1], call->columns)), &down);
+  for (int32_t r = 0; r < rows; r++) {
+    reach(call, row + r, &first, &end);
+    struct parts down = {pl_input(0), (first - origin) * columns, columns, end - first, columns, 1};
+    if (call->two != NULL && r + 1 < rows && down.n == window) {
+      reach(call, row + r + 1, &unused, &last);
+      if (last - first == both) {
+        pl_ref list[PL_MAX_VECTOR_REFS];
+        list[0] = line_of(call, r);
+        list[1] = line_of(call, r + 1);
+        for (int32_t i = 0; i < both; i++)
+          list[2 + i] = part_of(&down, i);
+        pl_vrun(call->two, (pl_refs){list, 2 + (uint32_t)both}, PL_NO_SCALARS);
+        r++;
+        continue;
+      }
+    }
+    combine_parts(most, line_of(call, r), &down);
   }
 }
 
@@ -132,10 +197,7 @@ static void body(void) {
   if (row == 0 && pl_program_id(0) == 0)
     pl_fill(lines, most ? least_of(pl_ref_dtype(lines)) : 0);
   combine_rows(call, row, rows);
-  const struct parts across = {.ref = pl_reshape(lines, PL_SHAPE(pool->rows * call->wide, call->channels)),
-                               .n = pool->window[1],
-                               .rows = pixels,
-                               .stride = pool->stride[1]};
+  const struct parts across = {lines, 0, 1, pool->window[1], pixels, pool->stride[1]};
   const pl_ref o =
       pl_at(pl_reshape(pl_output(0), PL_SHAPE(pool->rows * call->across, call->channels)), PL_DS(0, pixels));
   if (most) {
@@ -185,12 +247,35 @@ static pl_status check(const pl_array *x, const pl_array *o, const struct pool *
   return PL_OK;
 }
 
+/* Rows of x that the windows of so many rows of the result reach. */
+static int32_t reached_by(const struct call *call, int32_t rows) {
+  const int32_t reached = (rows - 1) * call->pool.stride[0] + call->pool.window[0];
+  return reached < call->rows ? reached : call->rows;
+}
+
+/* As many as make x's block BLOCK_BYTES without what blocks share, and everything fit. */
+static int32_t default_rows(const struct call *call, pl_dtype dtype) {
+  const int32_t lanes = (int32_t)boot_params.value[TPU_PARAM_LANES], bytes = (int32_t)pl_dtype_bytes(dtype),
+                pixel = pl_cdiv(call->channels, lanes) * lanes,
+                room = (int32_t)boot_params.value[TPU_PARAM_VMEM_BYTES] / 8 * 7 / pixel;
+  const bool most = call->pool.kind == POOL_MAX;
+  int32_t rows = BLOCK_BYTES / bytes / (call->pool.stride[0] * call->columns * pixel);
+
+  for (; rows > 1; rows--) {
+    const int32_t x = reached_by(call, rows) * call->columns, o = rows * call->across,
+                  lines = rows * call->wide;
+    if (2 * (x + o) * bytes + (most ? lines * bytes : (lines + o) * 4) <= room)
+      break;
+  }
+  return rows < 1 ? 1 : rows;
+}
+
 pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
   const pl_status status = check(&x, &o, pool);
 
   if (status != PL_OK)
     return status;
-  const int32_t columns = x.shape[2], channels = x.shape[3], stride = pool->stride[1];
+  const int32_t images = x.shape[0], columns = x.shape[2], channels = x.shape[3], stride = pool->stride[1];
   const bool most = pool->kind == POOL_MAX;
   struct call call = {.pool = *pool,
                       .rows = x.shape[1],
@@ -198,31 +283,36 @@ pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
                       .channels = channels,
                       .out_rows = o.shape[1],
                       .out_columns = o.shape[2]};
-  if (call.pool.rows == 0)
-    call.pool.rows = BLOCK_BYTES / (int32_t)pl_dtype_bytes(x.dtype) / (pool->stride[0] * columns * channels);
-  if (call.pool.rows > call.out_rows)
-    call.pool.rows = call.out_rows;
-  if (call.pool.rows < 1)
-    call.pool.rows = 1;
-  const int32_t reached = (call.pool.rows - 1) * pool->stride[0] + pool->window[0],
-                used = (call.out_columns - 1) * stride + pool->window[1], filled = columns + pool->padding[1];
+  const int32_t used = (call.out_columns - 1) * stride + pool->window[1], filled = columns + pool->padding[1];
   call.across = pl_cdiv(used > filled ? used : filled, stride);
   call.wide = call.across * stride;
+  call.two = two_rows(&call.pool);
+  if (call.pool.rows == 0)
+    call.pool.rows = default_rows(&call, x.dtype);
+  if (call.pool.rows > call.out_rows)
+    call.pool.rows = call.out_rows;
+  const int32_t reached = reached_by(&call, call.pool.rows),
+                loaded = pool->window[0] + (call.two != NULL ? pool->stride[0] : pool->window[0]);
+  /* Rows one behind the other: pixels. */
+  x.rank = 3;
+  x.shape[1] *= columns;
+  x.shape[2] = channels;
   const pl_kernel kernel = {
       .name = "pool",
       .body = body,
-      .grid = PL_GRID(x.shape[0], pl_cdiv(call.out_rows, call.pool.rows)),
-      .in = {PL_SPEC(PL_DIMS(1, reached < call.rows ? reached : call.rows, columns, channels), .map = x_map,
-                     .kind = {PL_SQUEEZED, PL_BOUNDED}, .fill = PL_FILL_UNSPECIFIED)},
+      .grid = PL_GRID(images, pl_cdiv(call.out_rows, call.pool.rows)),
+      .in = {PL_SPEC(PL_DIMS(1, reached * columns, channels), .map = x_map, .kind = {PL_SQUEEZED, PL_BOUNDED},
+                     .fill = PL_FILL_UNSPECIFIED)},
       .out = {PL_SPEC(PL_DIMS(1, call.pool.rows, call.across, channels), .map = o_map,
                       .kind = {PL_SQUEEZED})},
-      .scratch = {PL_VMEM(most ? x.dtype : PL_F32, call.pool.rows, call.wide, channels),
+      .scratch = {PL_VMEM(most ? x.dtype : PL_F32, call.pool.rows * call.wide, channels),
                   PL_VMEM(PL_F32, most ? 1 : call.pool.rows * call.across, most ? 1 : channels)},
       .user = &call,
-      .cost = {.vector_elements = (uint64_t)x.shape[0] * (uint32_t)call.out_rows * (uint32_t)channels *
-                                  (uint32_t)(columns * pool->window[0] + call.out_columns * pool->window[1]),
+      .cost = {.vector_elements = (uint64_t)images * (uint32_t)call.out_rows * (uint32_t)channels *
+                                  (uint32_t)(columns * loaded / 2 + call.out_columns * pool->window[1]),
                .instructions =
-                   (uint64_t)(uint32_t)x.shape[0] * (uint32_t)pl_cdiv(call.out_rows, call.pool.rows) * 9000},
+                   (uint64_t)(uint32_t)images *
+                   (uint32_t)(1100 * pl_cdiv(call.out_rows, call.pool.rows) + 1200 * call.out_rows)},
   };
   return pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o));
 }

@@ -7,11 +7,12 @@
  * Dataflow. The grid goes over images and blocks of rows of the result; a step fetches the rows of x that its
  * windows reach (PL_BOUNDED: fewer at the edges). Rows of windows are combined first, into lines, element by
  * element; then, of all lines at once, every stride-th pixel from each column of the window. A window of h x
- * w costs h - 1 operations an element of a line and w - 1 one of the result, not h w. Where channels fill
- * lanes, all lines of a step are made at once, too; else, and at the upper and lower edge, one by one.
+ * w costs h - 1 operations an element of a line and w - 1 one of the result, not h w. For the usual windows
+ * (2 rows every 2; 3 every 1 or 2) two lines are made at a time, so that rows that both need are loaded once;
+ * for others, and at the upper and lower edge, one by one.
  *
  * Position in the roofline. Bound by fetching x but for large windows. Where windows of neighbouring blocks
- * overlap, those rows of x are fetched twice.
+ * overlap, those rows of x are fetched twice: blocks are as large as the chip's memory allows.
  */
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
@@ -25,7 +26,7 @@ struct pool {
   int32_t window[2], stride[2]; /* rows, columns */
   /* Rows above and below, columns left and right; less than the window. They count as 0 in averages. */
   int32_t padding[2];
-  int32_t rows; /* of the result in a block; 0: as many as make x's block 32 KiB */
+  int32_t rows; /* of the result in a block; 0: as many as make x's block 128 KiB, if there is room */
 };
 
 /*

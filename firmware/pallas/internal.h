@@ -93,7 +93,12 @@ struct pl_view {
   uint32_t generation; /* first: pl_view_head */
   struct pl_buffer *buffer;
   uint32_t offset; /* from the buffer's address */
-  uint8_t space, dtype, rank, flags;
+  union {
+    struct {
+      uint8_t space, dtype, rank, flags;
+    };
+    uint32_t nature; /* all four */
+  };
   uint8_t index;        /* operand or scratch number, for tags and messages */
   uint8_t kind;         /* enum pl_view_kind, for messages */
   uint16_t semaphores;  /* first hardware semaphore (PL_SEMAPHORE) */
@@ -358,6 +363,7 @@ struct pl_context {
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
   struct pl_waits waiting;
   uint32_t next_view, view_generation;
+  uint32_t view_step; /* in which the pool of views began last */
   uint32_t sight; /* another one: operands and scratch may be other views than before, or the call failed */
   uint32_t view_floor; /* pooled views of this generation and before are of earlier calls */
   /* End of what is in use in each space while a body runs: bytes, rows in ACC, semaphores after

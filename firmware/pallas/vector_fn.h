@@ -50,7 +50,7 @@ typedef struct pl_vector_fn {
   void (*body)(void);
   uint8_t refs, scalars;
   uint8_t zero[2];
-  const struct vfn_record *last; /* of the last launch, for the next one */
+  struct vfn_record *last; /* of the last launch, for the next one */
 } pl_vector_fn;
 
 #define PL_VECTOR_FN(name_, refs_, scalars_)                                                                 \

@@ -167,6 +167,7 @@ struct vfn_record {
   uint8_t refs, scalars, addresses, constants;
   uint8_t stores, loads; /* bit i: ref i */
   struct vfn_ref ref[PL_MAX_VECTOR_REFS];
+  uint32_t used;       /* pl_context.sight in which it was looked for last */
   uint32_t hash;       /* of fn and forms */
   uint32_t generation; /* of the programs */
   uint32_t form[PL_MAX_VECTOR_REFS];
@@ -189,7 +190,7 @@ void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *r
 void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
                 uint32_t counts);
 /* Room for the record of a launch over refs whose forms are known. */
-struct vfn_record *vfn_record_for(const pl_vector_fn *fn, const pl_ref *refs);
+struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn *fn, const pl_ref *refs);
 /* Launches with a record of usable refs' forms; false if there is none. */
 bool vfn_again(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars);
 

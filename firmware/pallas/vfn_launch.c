@@ -113,6 +113,23 @@ void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *r
   pl_go(c, VPU, PL_TAG(PL_TAG_VECTOR, tag) + c->step);
 }
 
+/* Forms and distances of views that were found to have nothing in common. */
+static struct { uint32_t form[2], distance; /* of the second from the first */ } known_apart[16];
+
+/* As vfn_overlap(), which looks at each element's place. */
+static inline bool overlap(const struct pl_view *a, const struct pl_view *b) {
+  const uint32_t distance = b->offset - a->offset, place = (distance >> 6 ^ a->form ^ b->form << 2) % 16;
+  if (known_apart[place].form[0] == a->form && known_apart[place].form[1] == b->form &&
+      known_apart[place].distance == distance && a->form != 0)
+    return false;
+  if (vfn_overlap(a, b))
+    return true;
+  known_apart[place].form[0] = a->form;
+  known_apart[place].form[1] = b->form;
+  known_apart[place].distance = distance;
+  return false;
+}
+
 /* Whether no stored ref shares memory with another one. */
 static inline bool apart(const struct vfn_record *r, const pl_ref *refs) {
   for (unsigned i = 0, left = r->stores; left != 0; left >>= 1, i++) {
@@ -121,7 +138,7 @@ static inline bool apart(const struct vfn_record *r, const pl_ref *refs) {
     const struct pl_view *const o = refs[i].view;
     const struct pl_buffer *const b = o->buffer;
     for (unsigned k = 0; k < r->refs; k++)
-      if (refs[k].view->buffer == b && refs[k].view != o && vfn_overlap(refs[k].view, o))
+      if (refs[k].view->buffer == b && refs[k].view != o && overlap(refs[k].view, o))
         return false;
   }
   return true;
@@ -136,15 +153,18 @@ static inline uint32_t hash_of(const pl_vector_fn *fn, const pl_ref *refs) {
 
 /* Whether a record is of refs of these forms and alignments. */
 static inline bool fits(const struct vfn_record *r, const pl_ref *refs) {
-  for (unsigned i = 0; i < r->refs; i++)
-    if (r->form[i] != refs[i].view->form || (refs[i].view->offset & r->align[i]) != 0)
+  for (unsigned i = 0; i < r->refs; i++) {
+    const struct pl_view *const v = refs[i].view;
+    if (r->form[i] != v->form || (v->offset & r->align[i]) != 0)
       return false;
+  }
   return true;
 }
 
 /* The views, for pl_vrun(), if they are of operands and scratch: of parts others come every time. */
 static inline void remember(const struct pl_context *c, struct vfn_record *r, const pl_ref *refs) {
   r->sight = 0;
+  r->used = c->sight;
   for (unsigned i = 0; i < r->refs; i++) {
     r->ref[i].view = refs[i].view;
     if (refs[i].view->flags & PL_VIEW_POOLED)
@@ -170,18 +190,33 @@ bool vfn_again(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const
   return true;
 }
 
-/* With refs that are usable but others than last time. */
+/* With refs that are usable but others than last time; often they are parts of the forms of last time. */
 static __attribute__((noinline)) void run_other(pl_vector_fn *fn, const pl_ref *refs,
                                                 const pl_scalar *scalars, uint32_t counts) {
   struct pl_context *const c = pl_self();
-  bool known = counts == PL_VCOUNTS(fn->refs, fn->scalars) && c->in_body && c->status == PL_OK;
+  struct vfn_record *const r = fn->last;
+  bool like_last = r != NULL && r->fn == fn && r->generation == vfn_generation;
 
-  for (unsigned i = 0; known && i < fn->refs; i++)
-    known = pl_usable(c, refs[i]) && (refs[i].view->form != 0 || vfn_form(c, refs[i].view) != 0);
-  for (unsigned i = 0; known && i < fn->scalars; i++)
-    known = scalars[i].ref.view == NULL || pl_usable(c, scalars[i].ref);
-  if (!known || !vfn_again(c, fn, refs, scalars))
-    vfn_launch(c, fn, refs, scalars, counts);
+  if (counts != PL_VCOUNTS(fn->refs, fn->scalars) || !c->in_body || c->status != PL_OK)
+    goto unknown;
+  for (unsigned i = 0; i < fn->refs; i++) {
+    struct pl_view *const v = refs[i].view;
+    if (!pl_usable(c, refs[i]) || (v->form == 0 && vfn_form(c, v) == 0))
+      goto unknown;
+    like_last = like_last && v->form == r->form[i] && (v->offset & r->align[i]) == 0;
+  }
+  for (unsigned i = 0; i < fn->scalars; i++)
+    if (scalars[i].ref.view != NULL && !pl_usable(c, scalars[i].ref))
+      goto unknown;
+  if (like_last && apart(r, refs)) {
+    remember(c, r, refs);
+    vfn_queue(c, r, refs, scalars);
+    return;
+  }
+  if (vfn_again(c, fn, refs, scalars))
+    return;
+unknown:
+  vfn_launch(c, fn, refs, scalars, counts);
 }
 
 /* The hot path calls nothing but what ends it, and so saves no registers. */
@@ -206,17 +241,23 @@ other:
   run_other(fn, refs, scalars, counts);
 }
 
-struct vfn_record *vfn_record_for(const pl_vector_fn *fn, const pl_ref *refs) {
-  static unsigned victim;
+struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn *fn, const pl_ref *refs) {
+  static unsigned random;
   const uint32_t hash = hash_of(fn, refs);
   unsigned probe = 0;
 
   while (probe < VFN_PROBES && records[(hash + probe) % VFN_RECORDS].generation == vfn_generation)
     probe++;
-  if (probe == VFN_PROBES) /* no room: one of them gives way */
-    probe = victim++ % VFN_PROBES;
+  if (probe == VFN_PROBES) /* no room: one of them gives way, of an earlier call if there is one */
+    for (probe = 0; probe < VFN_PROBES && records[(hash + probe) % VFN_RECORDS].used == c->sight;)
+      probe++;
+  if (probe == VFN_PROBES) { /* any: in turn, two functions could displace one another for ever */
+    random = random * 5 + 1;
+    probe = random / 16 % VFN_PROBES;
+  }
   struct vfn_record *r = &records[(hash + probe) % VFN_RECORDS];
   r->hash = hash;
   r->sight = 0;
+  r->used = c->sight;
   return r;
 }

@@ -199,7 +199,7 @@ static void queue_launch(struct pl_context *c, struct launch *l, const pl_scalar
   for (unsigned i = 0; i < l->fn->refs; i++)
     taken[i] = (pl_ref){l->taken[i], l->taken[i]->generation};
   if (l->temporary == 0)
-    r = vfn_record_for(l->fn, taken);
+    r = vfn_record_for(c, l->fn, taken);
   c->queue[TPU_QUEUE_VPU].owner = NULL;
   describe(c, l, r);
   vfn_queue(c, r, taken, scalars);

@@ -21,7 +21,8 @@ PL_VECTOR_FN(both, 4, 0) {
 static struct cost same = {"vector_launch", 200, 0}, other = {"vector_launch.after_another", 260, 0},
                    more = {"vector_launch.3_refs_1_scalar", 260, 0},
                    several = {"vector_launch.4_refs_2_results", 310, 0},
-                   element = {"vector_launch.smem_scalar", 340, 0}, parts = {"vector_launch.parts", 700, 0};
+                   element = {"vector_launch.smem_scalar", 340, 0}, parts = {"vector_launch.parts", 440, 0},
+                   sizes = {"vector_launch.parts_of_other_sizes", 760, 0};
 
 static void body(void) {
   const pl_ref x = pl_input(0), o = pl_output(0), s = pl_scratch(0), t = pl_scratch(1);
@@ -38,8 +39,13 @@ static void body(void) {
   const pl_scalar at = PL_SCALAR_AT(t, 1);
   pl_vrun(scaled, PL_REFS(x, o, s), PL_SCALARS(at));
   COST(element, pl_vrun(scaled, PL_REFS(x, o, s), PL_SCALARS(at)));
-  const pl_ref from = pl_at(x, PL_DS(8, rows)), to = pl_at(o, PL_DS(8, rows));
-  COST(parts, pl_vrun(doubled, PL_REFS(from, to), PL_NO_SCALARS));
+  const int32_t first = rows - ROWS / 2;
+  const pl_ref from = pl_at(x, PL_DS(first, 8)), to = pl_at(o, PL_DS(first, 8));
+  pl_vrun(doubled, PL_REFS(from, to), PL_NO_SCALARS);
+  const pl_ref next = pl_at(x, PL_DS(first + 8, 8)), next_to = pl_at(o, PL_DS(first + 8, 8));
+  COST(parts, pl_vrun(doubled, PL_REFS(next, next_to), PL_NO_SCALARS));
+  const pl_ref sized = pl_at(x, PL_DS(8, rows)), sized_to = pl_at(o, PL_DS(8, rows));
+  COST(sizes, pl_vrun(doubled, PL_REFS(sized, sized_to), PL_NO_SCALARS));
 }
 
 static void row_map(const pl_grid *g, pl_index *b) {
@@ -61,6 +67,6 @@ int main(void) {
       printf("launch_cost: %s\n", pl_error_message());
       return BOOT_EXIT_KERNEL;
     }
-  const struct cost costs[] = {same, other, more, several, element, parts};
+  const struct cost costs[] = {same, other, more, several, element, parts, sizes};
   return cost_report(costs, sizeof costs / sizeof costs[0]);
 }

@@ -167,6 +167,8 @@ struct vfn_record {
   uint8_t refs, scalars, addresses, constants;
   uint8_t stores, loads; /* bit i: ref i */
   struct vfn_ref ref[PL_MAX_VECTOR_REFS];
+  const struct pl_view *before[PL_MAX_VECTOR_REFS]; /* views that came before those of `ref` */
+  uint32_t sight_before;
   uint32_t used;       /* pl_context.sight in which it was looked for last */
   uint32_t hash;       /* of fn and forms */
   uint32_t generation; /* of the programs */

@@ -161,16 +161,31 @@ static inline bool fits(const struct vfn_record *r, const pl_ref *refs) {
   return true;
 }
 
-/* The views, for pl_vrun(), if they are of operands and scratch: of parts others come every time. */
+/*
+ * The views, for pl_vrun(), if they are of operands and scratch: of parts others come every time. Those there
+ * were are kept, too: buffers often take turns.
+ */
 static inline void remember(const struct pl_context *c, struct vfn_record *r, const pl_ref *refs) {
-  r->sight = 0;
   r->used = c->sight;
-  for (unsigned i = 0; i < r->refs; i++) {
-    r->ref[i].view = refs[i].view;
+  for (unsigned i = 0; i < r->refs; i++)
     if (refs[i].view->flags & PL_VIEW_POOLED)
       return;
+  for (unsigned i = 0; i < r->refs; i++) {
+    r->before[i] = r->ref[i].view;
+    r->ref[i].view = refs[i].view;
   }
+  r->sight_before = r->sight;
   r->sight = c->sight;
+}
+
+/* Whether the views are the ones of the launch before the last one with others. */
+static inline bool is_before(const struct pl_context *c, const struct vfn_record *r, const pl_ref *refs) {
+  if (r->sight_before != c->sight)
+    return false;
+  for (unsigned i = 0; i < r->refs; i++)
+    if (refs[i].view != r->before[i] || refs[i].generation != refs[i].view->generation)
+      return false;
+  return true;
 }
 
 bool vfn_again(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars) {
@@ -199,15 +214,19 @@ static __attribute__((noinline)) void run_other(pl_vector_fn *fn, const pl_ref *
 
   if (counts != PL_VCOUNTS(fn->refs, fn->scalars) || !c->in_body || c->status != PL_OK)
     goto unknown;
+  for (unsigned i = 0; i < fn->scalars; i++)
+    if (scalars[i].ref.view != NULL && !pl_usable(c, scalars[i].ref))
+      goto unknown;
+  if (like_last && is_before(c, r, refs)) {
+    vfn_queue(c, r, refs, scalars);
+    return;
+  }
   for (unsigned i = 0; i < fn->refs; i++) {
     struct pl_view *const v = refs[i].view;
     if (!pl_usable(c, refs[i]) || (v->form == 0 && vfn_form(c, v) == 0))
       goto unknown;
     like_last = like_last && v->form == r->form[i] && (v->offset & r->align[i]) == 0;
   }
-  for (unsigned i = 0; i < fn->scalars; i++)
-    if (scalars[i].ref.view != NULL && !pl_usable(c, scalars[i].ref))
-      goto unknown;
   if (like_last && apart(r, refs)) {
     remember(c, r, refs);
     vfn_queue(c, r, refs, scalars);
@@ -257,7 +276,7 @@ struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn
   }
   struct vfn_record *r = &records[(hash + probe) % VFN_RECORDS];
   r->hash = hash;
-  r->sight = 0;
+  r->sight = r->sight_before = 0;
   r->used = c->sight;
   return r;
 }

@@ -22,7 +22,7 @@ static struct cost same = {"vector_launch", 200, 0}, other = {"vector_launch.aft
                    more = {"vector_launch.3_refs_1_scalar", 260, 0},
                    several = {"vector_launch.4_refs_2_results", 310, 0},
                    element = {"vector_launch.smem_scalar", 340, 0}, parts = {"vector_launch.parts", 440, 0},
-                   sizes = {"vector_launch.parts_of_other_sizes", 760, 0};
+                   sizes = {"vector_launch.parts_of_other_sizes", 780, 0};
 
 static void body(void) {
   const pl_ref x = pl_input(0), o = pl_output(0), s = pl_scratch(0), t = pl_scratch(1);

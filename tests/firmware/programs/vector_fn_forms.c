@@ -94,8 +94,87 @@ static void test_per_row(void) {
   }
 }
 
+/* ---- refs of the same forms in every step: parts at other distances, some of them too near; buffers in turn
+ * ---- */
+enum { M_ROWS = 96, M_COLUMNS = 32, M_PART = 40, M_STEPS = 6 };
+static const uint8_t moves[][2] = {{0, 40}, {40, 44}, {0, 56}, {20, 16}, {8, 8}, {56, 0}, {8, 12}, {0, 41}};
+static void moves_body(void) {
+  const int32_t step = pl_program_id(0);
+  const pl_ref all = pl_output(0);
+  if (step == 0)
+    pl_copy(all, pl_input(0));
+  for (unsigned i = 0; i < sizeof moves / sizeof moves[0]; i++) { /* in odd steps in another order */
+    const uint8_t *const move = moves[i ^ (step & 1)];
+    pl_vrun(mix, PL_REFS(pl_at(all, PL_DS(move[0], M_PART)), pl_at(all, PL_DS(move[1], M_PART))),
+            PL_NO_SCALARS);
+  }
+}
+static void turns_body(void) { /* now and then a part comes between */
+  const int32_t step = pl_program_id(0);
+  const pl_ref now = pl_scratch(step & 1), next = pl_scratch(1 - (step & 1));
+  if (step == 0)
+    pl_copy(now, pl_input(0));
+  pl_vrun(mix, PL_REFS(now, next), PL_NO_SCALARS);
+  if (step == 4)
+    pl_vrun(mix, PL_REFS(pl_at(next, PL_ALL), pl_at(next, PL_ALL)), PL_NO_SCALARS);
+  if (step == M_STEPS - 1)
+    pl_vrun(mix, PL_REFS(next, pl_output(0)), PL_NO_SCALARS);
+}
+static void spread_rows_body(void) { /* every third row, and matrices */
+  const pl_ref all = pl_input(0), eight = pl_reshape(all, PL_SHAPE(8, M_ROWS / 8, M_COLUMNS));
+  pl_copy(pl_output(0), all);
+  pl_vrun(mix, PL_REFS(pl_at(all, PL_DS_STRIDED(1, 10, 3)), pl_at(pl_output(0), PL_DS(5, 10))),
+          PL_NO_SCALARS);
+  pl_vrun(mix, PL_REFS(pl_at(eight, PL_INDEX(3)), pl_at(pl_output(0), PL_DS(20, 12))), PL_NO_SCALARS);
+  pl_vrun(mix, PL_REFS(pl_at(eight, PL_INDEX(2), PL_DS(2, 4)), pl_at(pl_output(0), PL_DS(34, 4))),
+          PL_NO_SCALARS);
+}
+static void test_moves(void) {
+  static int32_t want[M_ROWS * M_COLUMNS], part[M_PART * M_COLUMNS];
+  arrays(PL_INT32, PL_INT32, M_ROWS, M_COLUMNS);
+  memcpy(want, x32(0), sizeof want);
+  for (int step = 0; step < M_STEPS; step++)
+    for (unsigned m = 0; m < sizeof moves / sizeof moves[0]; m++) {
+      const uint8_t *const move = moves[m ^ (step & 1)];
+      for (int i = 0; i < M_PART * M_COLUMNS; i++)
+        part[i] = mixed(want[move[0] * M_COLUMNS + i]);
+      memcpy(&want[move[1] * M_COLUMNS], part, sizeof part);
+    }
+  pl_kernel kernel = {
+      .name = "moves",
+      .body = moves_body,
+      .grid = PL_GRID(M_STEPS),
+      .scratch = {PL_VMEM(PL_INT32, M_ROWS, M_COLUMNS), PL_VMEM(PL_INT32, M_ROWS, M_COLUMNS)}};
+  call(&kernel);
+  for (int i = 0; i < M_ROWS * M_COLUMNS; i++)
+    check("moves", i, *o32(i), want[i]);
+  kernel.name = "buffers in turn";
+  kernel.body = turns_body;
+  for (int again = 0; again < 2; again++)
+    call(&kernel);
+  for (int i = 0; i < M_ROWS * M_COLUMNS; i++) {
+    int32_t v = *x32(i);
+    for (int k = 0; k < M_STEPS + 2; k++)
+      v = mixed(v);
+    check("buffers in turn", i, *o32(i), v);
+  }
+  run("spread rows", spread_rows_body);
+  for (int i = 0; i < M_ROWS * M_COLUMNS; i++) {
+    const int r = i / M_COLUMNS, c = i % M_COLUMNS;
+    const int from = r < 5    ? -1
+                     : r < 15 ? 1 + 3 * (r - 5)
+                     : r < 20 ? -1
+                     : r < 32 ? r + 16
+                     : r < 34 ? -1
+                     : r < 38 ? r - 8
+                              : -1;
+    check("spread rows", i, *o32(i), from < 0 ? *x32(i) : mixed(*x32(from * M_COLUMNS + c)));
+  }
+}
+
 int main(void) {
   test_refs();
   test_per_row();
+  test_moves();
   return verdict("forms of vector functions");
 }

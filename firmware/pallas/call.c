@@ -40,27 +40,23 @@ static PL_COLD bool both_in_hbm(const struct pl_operand *a, const struct pl_oper
   return a->hbm_bytes != 0 && b->hbm_bytes != 0;
 }
 
-/* From the first byte of a row to behind its last; more than the pitch if there are rows at other distances.
- */
-static uint32_t row_bytes(const struct pl_operand *op, uint32_t pitch) {
-  const unsigned last = op->rank - 1u;
-  for (unsigned d = 0; d < last; d++)
-    if (op->dim[d].memory % pitch != 0)
-      return pitch + 1;
-  return (uint32_t)(op->dim[last].extent - 1) * op->dim[last].memory + pl_dtype_bytes((pl_dtype)op->dtype);
-}
+/* Ranges of addresses overlap: whether elements do, too. Halves of the rows of one array do not. */
+static PL_COLD bool share(const struct pl_operand *a, const struct pl_operand *b) {
+  struct pl_view view[2];
 
-/*
- * Rows of both at one pitch, each between rows of the other, as halves of the rows of one array: no element
- * is of both.
- */
-static PL_COLD bool interleaved(const struct pl_operand *a, const struct pl_operand *b) {
-  const uint32_t pitch = a->rank < 2 || b->rank < 2 ? 0 : a->dim[a->rank - 2].memory;
-  if (pitch == 0)
+  if (!both_in_hbm(a, b))
     return false;
-  const uint32_t apart =
-      b->base >= a->base ? (b->base - a->base) % pitch : pitch - 1 - (a->base - b->base - 1) % pitch;
-  return apart >= row_bytes(a, pitch) && apart + row_bytes(b, pitch) <= pitch;
+  for (unsigned i = 0; i < 2; i++, a = b) {
+    view[i].buffer = NULL;
+    view[i].offset = a->base;
+    view[i].rank = a->rank;
+    view[i].dtype = a->dtype;
+    for (unsigned d = 0; d < a->rank; d++) {
+      view[i].shape[d] = a->dim[d].extent;
+      view[i].stride[d] = (int32_t)a->dim[d].memory;
+    }
+  }
+  return pl_share_elements(&view[0], &view[1]);
 }
 
 /* An output that shares memory with another operand would race with it. */
@@ -68,11 +64,10 @@ static pl_status check_overlap(const struct pl_plan *plan) {
   const struct pl_operand *const end = plan->operand + plan->inputs + plan->outputs;
   for (const struct pl_operand *out = plan->operand + plan->inputs; out != end; out++) {
     for (const struct pl_operand *other = plan->operand; other != out; other++)
-      if (PL_UNLIKELY(overlap(out, other)) && both_in_hbm(out, other) && other != out->alias &&
-          !interleaved(out, other))
+      if (PL_UNLIKELY(overlap(out, other)) && other != out->alias && share(out, other))
         return fail_overlap(out, other);
     for (uint32_t i = 0; i < plan->prefetches; i++)
-      if (overlap(out, &plan->prefetch[i]) && both_in_hbm(out, &plan->prefetch[i]))
+      if (PL_UNLIKELY(overlap(out, &plan->prefetch[i])) && share(out, &plan->prefetch[i]))
         return fail_overlap(out, &plan->prefetch[i]);
   }
   return PL_OK;

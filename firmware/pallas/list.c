@@ -11,19 +11,6 @@
 
 enum { MOST_ROWS = 0xffff, MOST_LEVELS = 3, MOST_BOUND = TPU_DMA_BOUND_ROWS_MASK };
 
-/* Bytes from the first to behind the last one of a view. */
-static uint32_t extent(const struct pl_view *v) {
-  uint32_t bytes = pl_dtype_bytes(v->dtype);
-  for (unsigned d = 0; d < v->rank; d++)
-    if (v->shape[d] > 0)
-      bytes += (uint32_t)v->stride[d] * (uint32_t)(v->shape[d] - 1);
-  return bytes;
-}
-
-static bool overlap(const struct pl_view *a, const struct pl_view *b) {
-  return a->buffer == b->buffer && a->offset < b->offset + extent(b) && b->offset < a->offset + extent(a);
-}
-
 static bool check_list(const struct pl_view *list, const char *who) {
   char name[24], shape[64];
   const bool apart = list->rank == 1 && list->shape[0] > 1 && list->stride[0] != (int32_t)sizeof(int32_t);
@@ -69,7 +56,7 @@ bool pl_list_check(const struct pl_view *dst, const struct pl_view *src, const s
     pl_fail(PL_ERROR_REF, "%s would write %s", who, pl_view_name(dst, name));
     return false;
   }
-  if (overlap(dst, src) || overlap(dst, list)) {
+  if (pl_share_elements(dst, src) || pl_share_elements(dst, list)) {
     pl_fail(PL_ERROR_REF, "%s: %s is written and read; use other memory between", who,
             pl_view_name(dst, name));
     return false;

@@ -10,7 +10,8 @@
  */
 #include "internal.h"
 
-/* More are needed only if strides of one view are no multiples of the other's; such views pass then. */
+/* More are needed only if strides of one view are no multiples of the other's; such views are taken to share.
+ */
 enum { MOST_TRIES = 1000 };
 
 struct term {
@@ -59,8 +60,8 @@ static bool reach(struct sums *s, unsigned n, int32_t most, int32_t wanted) {
   const struct term t = s->term[--n];
   most -= t.stride * t.last;
   int32_t k = wanted > most ? (wanted - most - 1) / t.stride + 1 : 0;
-  for (wanted -= k * t.stride; k <= t.last && wanted >= 0 && s->tries++ < MOST_TRIES; k++, wanted -= t.stride)
-    if (reach(s, n, most, wanted))
+  for (wanted -= k * t.stride; k <= t.last && wanted >= 0; k++, wanted -= t.stride)
+    if (++s->tries > MOST_TRIES || reach(s, n, most, wanted))
       return true;
   return false;
 }

@@ -69,21 +69,8 @@ uint32_t vfn_form(const struct pl_context *c, struct pl_view *v) {
   return v->form = find(&f);
 }
 
-/* Rows of both at one pitch, each between rows of the other: parts of the columns of an array. */
-static bool interleaved(const struct pl_view *a, const struct pl_view *b) {
-  struct pl_plane x, y;
-
-  if (a->space != PL_VMEM || !pl_plane_of(a, &x) || !pl_plane_of(b, &y) || x.pitch != y.pitch || x.pitch <= 0)
-    return false;
-  const uint32_t pitch = (uint32_t)x.pitch, bytes_a = (uint32_t)x.columns * pl_dtype_bytes(a->dtype),
-                 bytes_b = (uint32_t)y.columns * pl_dtype_bytes(b->dtype);
-  const uint32_t apart = b->offset >= a->offset ? (b->offset - a->offset) % pitch
-                                                : pitch - 1 - (a->offset - b->offset - 1) % pitch;
-  return apart >= bytes_a && apart + bytes_b <= pitch;
-}
-
 bool vfn_overlap(const struct pl_view *a, const struct pl_view *b) {
   return !(a->offset == b->offset && a->form == b->form && a->form != 0) &&
          a->offset < b->offset + pl_view_span(b) && b->offset < a->offset + pl_view_span(a) &&
-         !interleaved(a, b);
+         (a->space == PL_ACC || pl_share_elements(a, b));
 }

@@ -120,7 +120,7 @@ static struct { uint32_t form[2], distance; /* of the second from the first */ }
 static inline bool overlap(const struct pl_view *a, const struct pl_view *b) {
   const uint32_t distance = b->offset - a->offset, place = (distance >> 6 ^ a->form ^ b->form << 2) % 16;
   if (known_apart[place].form[0] == a->form && known_apart[place].form[1] == b->form &&
-      known_apart[place].distance == distance && a->form != 0)
+      known_apart[place].distance == distance && a->form != 0 && b->form != 0)
     return false;
   if (vfn_overlap(a, b))
     return true;

@@ -31,32 +31,9 @@ static pl_status fail_overlap(const struct pl_operand *out, const struct pl_oper
                          (unsigned)(out->base > other->base ? out->base : other->base), &other->view);
 }
 
+/* Ranges of addresses; only of operands in HBM that means something. */
 static inline bool overlap(const struct pl_operand *a, const struct pl_operand *b) {
   return a->base < b->base + b->hbm_bytes && b->base < a->base + a->hbm_bytes;
-}
-
-/* An operand that is not in HBM has 0 bytes there, and a base of another meaning. */
-static PL_COLD bool both_in_hbm(const struct pl_operand *a, const struct pl_operand *b) {
-  return a->hbm_bytes != 0 && b->hbm_bytes != 0;
-}
-
-/* Ranges of addresses overlap: whether elements do, too. Halves of the rows of one array do not. */
-static PL_COLD bool share(const struct pl_operand *a, const struct pl_operand *b) {
-  struct pl_view view[2];
-
-  if (!both_in_hbm(a, b))
-    return false;
-  for (unsigned i = 0; i < 2; i++, a = b) {
-    view[i].buffer = NULL;
-    view[i].offset = a->base;
-    view[i].rank = a->rank;
-    view[i].dtype = a->dtype;
-    for (unsigned d = 0; d < a->rank; d++) {
-      view[i].shape[d] = a->dim[d].extent;
-      view[i].stride[d] = (int32_t)a->dim[d].memory;
-    }
-  }
-  return pl_share_elements(&view[0], &view[1]);
 }
 
 /* An output that shares memory with another operand would race with it. */
@@ -64,10 +41,10 @@ static pl_status check_overlap(const struct pl_plan *plan) {
   const struct pl_operand *const end = plan->operand + plan->inputs + plan->outputs;
   for (const struct pl_operand *out = plan->operand + plan->inputs; out != end; out++) {
     for (const struct pl_operand *other = plan->operand; other != out; other++)
-      if (PL_UNLIKELY(overlap(out, other)) && other != out->alias && share(out, other))
+      if (PL_UNLIKELY(overlap(out, other)) && other != out->alias && pl_share_memory(out, other))
         return fail_overlap(out, other);
     for (uint32_t i = 0; i < plan->prefetches; i++)
-      if (PL_UNLIKELY(overlap(out, &plan->prefetch[i])) && share(out, &plan->prefetch[i]))
+      if (PL_UNLIKELY(overlap(out, &plan->prefetch[i])) && pl_share_memory(out, &plan->prefetch[i]))
         return fail_overlap(out, &plan->prefetch[i]);
   }
   return PL_OK;

@@ -99,9 +99,14 @@ struct pl_view {
     };
     uint32_t nature; /* all four */
   };
-  uint8_t index;        /* operand or scratch number, for tags and messages */
-  uint8_t kind;         /* enum pl_view_kind, for messages */
-  uint16_t semaphores;  /* first hardware semaphore (PL_SEMAPHORE) */
+  union {
+    struct {
+      uint8_t index;       /* operand or scratch number, for tags and messages */
+      uint8_t kind;        /* enum pl_view_kind, for messages */
+      uint16_t semaphores; /* first hardware semaphore (PL_SEMAPHORE) */
+    };
+    uint32_t origin; /* all three */
+  };
   uint32_t step, scope; /* in which pl_at() made it */
   uint32_t pitch;       /* as pl_array.pitch */
   int32_t shape[PL_MAX_RANK];
@@ -362,7 +367,8 @@ struct pl_context {
   uint32_t dim, lanes, waits;
   uint32_t done[PL_QUEUES]; /* tickets the scalar core has seen reached */
   struct pl_waits waiting;
-  uint32_t next_view, view_generation;
+  uint32_t next_view; /* bytes from the first one of the pool */
+  uint32_t view_generation;
   uint32_t view_step; /* in which the pool of views began last */
   uint32_t sight; /* another one: operands and scratch may be other views than before, or the call failed */
   uint32_t view_floor; /* pooled views of this generation and before are of earlier calls */
@@ -562,6 +568,8 @@ int32_t pl_read_element(const struct pl_view *view, const int32_t *index);
 /* ---- overlap.c ---- */
 /* Whether views of memory (not ACC) have an element in common. */
 bool pl_share_elements(const struct pl_view *a, const struct pl_view *b);
+/* Whether the arrays of operands do; false if one of them is not in HBM. */
+PL_COLD bool pl_share_memory(const struct pl_operand *a, const struct pl_operand *b);
 
 /* ---- copy.c ---- */
 /* Commands of these queues start when SYNC has come to where it is now; all: scalar accesses, too. */

@@ -21,6 +21,7 @@ struct term {
 struct sums {
   struct term term[2 * (PL_MAX_RANK + 1)]; /* strides rise */
   unsigned terms, tries;
+  bool empty; /* a dimension has no elements: there are no sums */
 };
 
 /* One more dimension; with a stride that is there already it makes that one longer. Returns its last
@@ -41,15 +42,24 @@ static int32_t add(struct sums *s, int32_t stride, int32_t last) {
   return stride * last;
 }
 
-/* The place of a view's last byte; -1 if there is none. */
-static int32_t add_view(struct sums *s, const struct pl_view *v) {
-  int32_t end = add(s, 1, (int32_t)pl_dtype_bytes(v->dtype) - 1);
+static void begin(struct sums *s) {
+  s->terms = s->tries = 0;
+  s->empty = false;
+}
 
-  for (unsigned d = 0; d < v->rank; d++)
-    if (v->shape[d] == 0)
-      return -1;
-    else if (v->shape[d] != 1)
-      end += add(s, v->stride[d], v->shape[d] - 1);
+/*
+ * Dimensions whose extents and strides are each `apart` words from the next one's. Returns the last byte's
+ * place.
+ */
+static int32_t add_all(struct sums *s, unsigned dtype, unsigned rank, const int32_t *extent,
+                       const int32_t *stride, unsigned apart) {
+  int32_t end = add(s, 1, (int32_t)pl_dtype_bytes((pl_dtype)dtype) - 1);
+
+  for (; rank > 0; rank--, extent += apart, stride += apart)
+    if (*extent == 0)
+      s->empty = true;
+    else if (*extent != 1)
+      end += add(s, *stride, *extent - 1);
   return end;
 }
 
@@ -66,13 +76,33 @@ static bool reach(struct sums *s, unsigned n, int32_t most, int32_t wanted) {
   return false;
 }
 
+/* distance: of the second one's first byte from the first one's. */
+static __attribute__((noinline)) bool meet(struct sums *s, int32_t end_a, int32_t end_b, uint32_t distance) {
+  return !s->empty && reach(s, s->terms, end_a + end_b, (int32_t)distance + end_b);
+}
+
 bool pl_share_elements(const struct pl_view *a, const struct pl_view *b) {
   struct sums s;
 
   if (a->buffer != b->buffer)
     return false;
-  s.terms = s.tries = 0;
-  const int32_t end_a = add_view(&s, a), end_b = add_view(&s, b);
-  return end_a >= 0 && end_b >= 0 &&
-         reach(&s, s.terms, end_a + end_b, (int32_t)(b->offset - a->offset) + end_b);
+  begin(&s);
+  const int32_t end_a = add_all(&s, a->dtype, a->rank, a->shape, a->stride, 1),
+                end_b = add_all(&s, b->dtype, b->rank, b->shape, b->stride, 1);
+  return meet(&s, end_a, end_b, b->offset - a->offset);
+}
+
+static int32_t add_array(struct sums *s, const struct pl_operand *op) {
+  return add_all(s, op->dtype, op->rank, &op->dim[0].extent, (const int32_t *)&op->dim[0].memory,
+                 sizeof op->dim[0] / sizeof(int32_t));
+}
+
+bool pl_share_memory(const struct pl_operand *a, const struct pl_operand *b) {
+  struct sums s;
+
+  if (a->hbm_bytes == 0 || b->hbm_bytes == 0)
+    return false;
+  begin(&s);
+  const int32_t end_a = add_array(&s, a), end_b = add_array(&s, b);
+  return meet(&s, end_a, end_b, b->base - a->base);
 }

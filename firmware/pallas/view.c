@@ -46,8 +46,13 @@ bool pl_in_body(const char *who) {
   return c->status == PL_OK;
 }
 
+static PL_COLD struct pl_view *outside_body(void) {
+  pl_in_body("an operation");
+  return NULL;
+}
+
 struct pl_view *pl_use(struct pl_context *c, pl_ref ref) {
-  return c->in_body || pl_in_body("an operation") ? pl_look(c, ref) : NULL;
+  return c->in_body ? pl_look(c, ref) : outside_body();
 }
 
 struct pl_view *pl_look(struct pl_context *c, pl_ref ref) {
@@ -57,8 +62,8 @@ struct pl_view *pl_look(struct pl_context *c, pl_ref ref) {
     pl_fail(PL_ERROR_REF, "an operation on no ref");
     return NULL;
   }
-  if (!c->in_body && c->frame == NULL && ref.view->kind != PL_VIEW_PREFETCH && !pl_in_body("an operation"))
-    return NULL;
+  if (!c->in_body && c->frame == NULL && ref.view->kind != PL_VIEW_PREFETCH)
+    return outside_body();
   if ((ref.view->flags & PL_VIEW_POOLED) &&
       (ref.generation != ref.view->generation || (int32_t)(ref.generation - c->view_floor) <= 0 ||
        ((ref.view->step != c->step || ref.view->scope != c->scope) && !in_outer_step(c, ref)))) {

@@ -76,7 +76,8 @@ static void find_varies(struct vfn_recording *r, const struct vfn_program *p) {
   r->node[0].varies = 0;
   for (unsigned i = 1; i < r->nodes; i++) {
     struct vfn_node *n = &r->node[i];
-    const unsigned extent = p->key.side[n->value & 7].extent;
+    /* Along what one element counts for all; what is as short as the shape itself has edges like others. */
+    const unsigned extent = p->key.side[n->value & 7].extent & ~p->key.shape;
     switch (n->op) {
     case TPU_VOP_CONST:
     case VFN_SCALAR:
@@ -129,7 +130,8 @@ static bool check_place(struct vfn_program *p, struct vfn_node *n) {
     if (n->op == TPU_VOP_ST && !root && (extent & ~shape & (outer ? 3 ^ one : 3)) != 0)
       return fail_at(n,
                      "a store to one place for all rows, all columns or both belongs outside of their loop");
-    const bool row_load = n->op == TPU_VOP_LD && (extent & VFN_ONE_ROW) && (outer || p->mode == VFN_ELEMENTS);
+    const bool row_load = n->op == TPU_VOP_LD && (extent & VFN_ONE_ROW) &&
+                          (outer || (p->mode == VFN_ELEMENTS && !(shape & VFN_ONE_ROW)));
     if (!root && !row_load) {
       n->flags |= VFN_FLAG_MASKED;
       p->peeled = p->peeled || outer;
@@ -146,10 +148,14 @@ static bool check_place(struct vfn_program *p, struct vfn_node *n) {
     if (p->mode == VFN_ELEMENTS || p->mode == (lanes ? VFN_ROWS : VFN_LANES))
       return fail_at(n, lanes ? "a reduction over lanes needs a PL_FOR_LANES"
                               : "a reduction over rows needs a PL_FOR_ROWS");
+    if (!lanes && p->mode == VFN_BOTH && outer)
+      return fail_at(n, "a reduction over rows belongs behind PL_FOR_ROWS or into the loop inside it");
     if (!outer && !root)
       n->flags |= VFN_FLAG_MASKED;
   }
-  if (((n->op == TPU_VOP_SELM || n->op == TPU_VOP_RAND) && (outer || root)) ||
+  const bool spread = n->op == TPU_VOP_SELM && (n->flags & VFN_FLAG_SPREAD);
+  p->peeled = p->peeled || spread;
+  if ((((n->op == TPU_VOP_SELM && !spread) || n->op == TPU_VOP_RAND) && (outer || root)) ||
       (n->op == TPU_VOP_IOTA_LANE && (root || (outer && one == VFN_ONE_COLUMN))) ||
       (n->op == TPU_VOP_IOTA_SUB && (root || (outer && one == VFN_ONE_ROW))))
     return fail_at(n, "there is no position here: it belongs into a loop");

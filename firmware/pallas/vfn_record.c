@@ -319,23 +319,49 @@ pl_vloop pl_vrecord_loop(unsigned axis, pl_v *const *carried, unsigned n, uint32
   return (pl_vloop){r->loop, true};
 }
 
-/* Carried values change inside the shape only. */
+/* Whether a value is a carried one as loops inside leave it, which change it inside the shape only. */
+static bool from_loops_inside(const struct vfn_recording *r, unsigned value, unsigned phi) {
+  while (value != phi && r->node[value].op == VFN_PHI)
+    value = r->node[value].a;
+  return value == phi;
+}
+
+static bool has_loops_inside(const struct vfn_recording *r) {
+  for (unsigned i = r->loops; i > 0; i--)
+    if (r->loop_of[i].parent == r->loop)
+      return true;
+  return false;
+}
+
+/*
+ * Carried values change inside the shape only. In a PL_FOR_ROWS with loops in it the mask is that of their
+ * last tile, of which the first column is always inside.
+ */
 static unsigned inside(struct vfn_recording *r, const struct vfn_loop *loop, unsigned next, unsigned phi,
-                       uint32_t line) {
+                       unsigned type, uint32_t line) {
   const unsigned ragged = loop->parent != 0             ? VFN_SHAPE_RAGGED_ROWS | VFN_SHAPE_RAGGED_COLUMNS
                           : loop->axis == PL_VAXIS_ROWS ? VFN_SHAPE_RAGGED_ROWS
                                                         : VFN_SHAPE_RAGGED_COLUMNS;
-  for (unsigned i = r->loops; i > 0; i--)
-    if (r->loop_of[i].parent == r->loop)
-      return next; /* what changed it are loops inside */
+  const bool outer = has_loops_inside(r);
   r->matters |= (uint8_t)ragged;
   if (!(r->key->shape & ragged))
     return next;
-  struct vfn_node *n = add(TPU_VOP_SELM, r->node[next].type, line, 0);
+  const unsigned a = outer ? pl_vrecord_const(UINT32_MAX, PL_V_INT, line).id & 0xff : next,
+                 b = outer ? pl_vrecord_const(0, PL_V_INT, line).id & 0xff : phi;
+  struct vfn_node *n = a != 0 && b != 0 ? add(TPU_VOP_SELM, outer ? PL_V_INT : type, line, 0) : NULL;
   if (n == NULL)
+    return 0;
+  n->a = (uint8_t)a;
+  n->b = (uint8_t)b;
+  const unsigned mask = (unsigned)(n - r->node);
+  if (!outer)
+    return mask;
+  n->flags = VFN_FLAG_SPREAD;
+  if ((n = add(TPU_VOP_SEL, type, line, 0)) == NULL)
     return 0;
   n->a = (uint8_t)next;
   n->b = (uint8_t)phi;
+  n->c = (uint8_t)mask;
   return (unsigned)(n - r->node);
 }
 
@@ -353,13 +379,14 @@ void pl_vrecord_end(pl_vloop *handle) {
     unsigned next = use(*variable, line);
     if (next == 0)
       return;
-    if (r->node[next].op == VFN_ALIAS)
-      next = r->node[next].a;
     unsigned type = r->node[phi].type;
     if (!join(&type, &r->node[next], &r->node[phi], line))
       return;
+    if (r->node[next].op == VFN_ALIAS)
+      next = r->node[next].a;
     r->node[phi].type = (uint8_t)type;
     if (next != phi) {
+      const bool masked = from_loops_inside(r, next, phi);
       if (r->node[next].op == VFN_PHI) { /* a copy, because all of them change at once */
         struct vfn_node *copy = add(TPU_VOP_MOV, type, line, 0);
         if (copy == NULL)
@@ -367,7 +394,8 @@ void pl_vrecord_end(pl_vloop *handle) {
         copy->a = (uint8_t)next;
         next = (unsigned)(copy - r->node);
       }
-      next = inside(r, loop, next, phi, line);
+      if (!masked && (next = inside(r, loop, next, phi, type, line)) == 0)
+        return;
     }
     r->node[phi].b = (uint8_t)next;
     *variable = handle_of(phi);

@@ -67,5 +67,6 @@ void suite_messages(void);
 void suite_order(void);
 void suite_broken(void);
 void suite_vector_messages(void);
+void suite_vfn(void);
 
 #endif

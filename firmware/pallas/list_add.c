@@ -55,21 +55,31 @@ static pl_ref ref_of(struct pl_context *c, struct pl_view *v) {
   return (pl_ref){v, v->generation};
 }
 
+/* A list's first entry for the scalar core. */
+static uintptr_t entries_of(const struct pl_view *list) {
+  return (uintptr_t)PEPLOS_TPU_BASE + TPU_WINDOW_SMEM + list->buffer->address + list->offset;
+}
+
 /* Reads n entries from `first` on; false with a sticky error if one is no row of dst. */
 static bool read_entries(const struct job *j, uint32_t first, uint32_t n, int32_t *index) {
+  const uintptr_t at = entries_of(j->list) + 4 * first;
+  const uint32_t rows = (uint32_t)j->dst->shape[0];
+
   for (uint32_t i = 0; i < n; i++) {
-    const int32_t at = (int32_t)(first + i);
-    index[i] = pl_read_element(j->list, &at);
-    if ((uint32_t)index[i] < (uint32_t)j->dst->shape[0])
+    index[i] = (int32_t)mmio_read32(at + 4 * i);
+    if ((uint32_t)index[i] < rows)
       continue;
-    pl_fail(PL_ERROR_REF, "pl_scatter_add: entry %d of the list is %d; rows 0 to %d are there", (int)at,
-            (int)index[i], (int)j->dst->shape[0] - 1);
+    pl_fail(PL_ERROR_REF, "pl_scatter_add: entry %d of the list is %d; rows 0 to %d are there",
+            (int)(first + i), (int)index[i], (int)rows - 1);
     return false;
   }
   return true;
 }
 
-/* Finds the rows, how often each is named, and the order of the additions. */
+/*
+ * Finds the rows, how often each is named, and the order of the additions; of rows that are named once each,
+ * only that they are.
+ */
 static void sort_part(struct part *p, const int32_t *index, uint32_t n) {
   uint8_t table[TABLE], slot[PART], round[PART], count[PART] = {0}, place[PART];
   int32_t row[PART];
@@ -90,6 +100,10 @@ static void sort_part(struct part *p, const int32_t *index, uint32_t n) {
     round[i] = count[slot[i]]++;
     if (round[i] + 1u > p->rounds)
       p->rounds = round[i] + 1u;
+  }
+  if (p->rows == n) {
+    p->round_rows[0] = n;
+    return;
   }
   uint32_t sorted = 0;
   for (uint32_t often = p->rounds; often > 0; often--) {
@@ -116,7 +130,7 @@ static bool write_list(struct pl_context *c, const struct pl_view *list, const i
   for (uint32_t r = 0; r < PL_QUEUES; r++)
     if ((deps.mask >> r & 1) && !pl_wait_ticket(c, r, deps.ticket[r]))
       return false;
-  const uintptr_t at = (uintptr_t)PEPLOS_TPU_BASE + TPU_WINDOW_SMEM + list->buffer->address + list->offset;
+  const uintptr_t at = entries_of(list);
   for (uint32_t i = 0; i < n; i++)
     mmio_write32(at + 4 * i, (uint32_t)index[i]);
   return true;

@@ -48,6 +48,13 @@ BARS = {
     "layernorm_512x1024_f32.bound": (">=", 90.0),
     "layernorm_512x1024_bf16.bound": (">=", 90.0),
     "matmul_bias_gelu_512.relative": (">=", 95.0),
+    "rotary_8x512x128_bf16.bound": (">=", 78.0),
+    "maxpool_112x112x64_bf16.bound": (">=", 78.0),
+    "topk_256x1024_k8_f32.bound": (">=", 95.0),
+    "paged_4x256_32_8_d128.bound": (">=", 87.0),
+    "gather_8192_rows256.bound": (">=", 94.0),
+    "scatter_8192_rows256.bound": (">=", 94.0),
+    "gather_32768_rows16_vmem.bound": (">=", 90.0),
     "dma_64k_rows256.bandwidth": (">=", 97.0),
     "dma_64b.overhead": ("<=", 40),
     "dma_chain.bubble": ("<=", 0),
@@ -144,6 +151,7 @@ def collect(device, models, exact):
         add(run(app + ["bench_kernels"], f"kernels with vector functions on {model}"), model)
         add(run(app + ["bench_matmul"], f"matrix products on {model}"), model)
         add(run(app + ["bench_rows"], f"softmax and norms on {model}"), model)
+        add(run(app + ["bench_lists"], f"gathers and scatters on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
         if model == "func":  # instructions, which are the same on both
             add(run(app + ["build/firmware/test/feature_cost.elf"], "what features cost"), model)

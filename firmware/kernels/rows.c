@@ -35,13 +35,11 @@ PL_VECTOR_FN(rows_copy, 2, 0) {
   pl_vstore(PL_REF(1), pl_vload(PL_REF(0)));
 }
 
-/*
- * Scratch: parameters, accumulators, columns. In the first steps the later stages work on what is in their
- * accumulators by chance, and in the last ones the first stage on the last block again; nobody looks at that.
- */
+/* Scratch: parameters, accumulators, columns. */
 static void body(void) {
   const struct rows_kernel *const k = shared.kernel;
-  const int32_t step = pl_program_id(0), scratches = k->parameters + k->accumulators + k->stages - 1;
+  const int32_t step = pl_program_id(0), scratches = k->parameters + k->accumulators + k->stages - 1,
+                behind = step - (shared.blocks - 1), last = k->stages - 1;
   pl_ref refs[PL_MAX_VECTOR_REFS];
 
   refs[0] = pl_input(0);
@@ -50,8 +48,8 @@ static void body(void) {
     refs[2 + i] = pl_scratch(i);
   for (int32_t i = 0; step == 0 && i < k->parameters; i++)
     pl_vrun(rows_copy, PL_REFS(pl_input(1 + i), refs[2 + i]), PL_NO_SCALARS);
-  pl_vrun(step < shared.blocks + k->stages - 2 ? k->step : k->last, (pl_refs){refs, 2u + (uint32_t)scratches},
-          shared.scalars);
+  pl_vrun(k->step[behind > 0 ? behind : 0][step < last ? step : last],
+          (pl_refs){refs, 2u + (uint32_t)scratches}, shared.scalars);
 }
 
 /* ---- the call ---- */

@@ -7,8 +7,9 @@
  * A pass by itself leaves most of the vector unit's pipes idle, or loads in every cycle, and then each
  * access of a DMA to the same bank costs a cycle. So passes can be stages: a step does the first stage on its
  * block, the second one on the block before, and so on, all in one loop over the columns. The grid has one
- * step more for every stage but the first. Between stages, and between passes of a stage, a block stays in
- * ACC as f32, where no DMA is in the way. So do the parameters.
+ * step more for every stage but the first; in the first and last steps some stages have no block. Between
+ * stages, and between passes of a stage, a block stays in ACC as f32, where no DMA is in the way. So do the
+ * parameters.
  */
 #ifndef KERNELS_ROWS_H
 #define KERNELS_ROWS_H
@@ -53,8 +54,8 @@ struct rows_kernel {
   uint8_t parameters, scalars;
   uint8_t least_rows; /* of a block where rows are long, if it fits; a multiple of 8 */
   uint8_t operations; /* of the vector ALU for an element, for predictions */
-  const char *parameter_name[ROWS_MAX_PARAMETERS]; /* for messages */
-  pl_vector_fn *step, *last; /* all stages; what the last step needs of them, which is the last stage */
+  const char *parameter_name[ROWS_MAX_PARAMETERS];      /* for messages */
+  pl_vector_fn *step[ROWS_MAX_STAGES][ROWS_MAX_STAGES]; /* stages i to k: those that have a block in a step */
   const struct rows_wide *wide;
 };
 

@@ -34,13 +34,13 @@ static void stages(unsigned which) {
       pl_vstore(VALUES, x);
     }
     if (which & QUOTIENTS)
-      before = pl_vload(POWER);
+      before = pl_vmul(pl_vload(POWER), scale);
     if (which & POWERS) {
       sum = pl_vadd(sum, power);
       pl_vstore(POWER, power);
     }
     if (which & QUOTIENTS)
-      pl_vstore(ROWS_O, pl_vmul(before, scale));
+      pl_vstore(ROWS_O, before);
   }
   if (which & GREATEST)
     pl_vstore(SHIFT, pl_vmul(pl_vmax_lanes(most), pl_vconst(-LOG2_E)));
@@ -48,13 +48,16 @@ static void stages(unsigned which) {
     pl_vstore(SUM, pl_vsum_lanes(sum));
 }
 
-PL_VECTOR_FN(softmax_step, 6, 0) {
-  stages(GREATEST | POWERS | QUOTIENTS);
-}
-
-PL_VECTOR_FN(softmax_last, 6, 0) {
-  stages(QUOTIENTS);
-}
+#define STAGES(name_, which_)                                                                                \
+  PL_VECTOR_FN(name_, 6, 0) {                                                                                \
+    stages(which_);                                                                                          \
+  }
+STAGES(softmax_all, GREATEST | POWERS | QUOTIENTS)
+STAGES(softmax_begin, GREATEST)
+STAGES(softmax_begin_two, GREATEST | POWERS)
+STAGES(softmax_middle, POWERS)
+STAGES(softmax_end_two, POWERS | QUOTIENTS)
+STAGES(softmax_end, QUOTIENTS)
 
 /* ---- rows that do not fit ---- */
 
@@ -94,8 +97,9 @@ pl_status kernel_softmax(pl_array x, pl_array o) {
       .tuned = TUNED_SOFTMAX,
       .stages = 3,
       .accumulators = 2,
-      .step = softmax_step,
-      .last = softmax_last,
+      .step = {{softmax_begin, softmax_begin_two, softmax_all},
+               {NULL, softmax_middle, softmax_end_two},
+               {NULL, NULL, softmax_end}},
       .wide = &wide,
       .least_rows = 8,
       .operations = 4,

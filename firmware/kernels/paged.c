@@ -151,6 +151,20 @@ static void queue_softmax(const struct step *s) {
             PL_SCALARS(shared.scale, pl_int(s->page)));
 }
 
+/*
+ * P . V of a page that the sequence ends in, head by head, because what stands behind its positions does not
+ * count: it may be NaN, of which a weight of 0 makes NaN.
+ */
+static __attribute__((noinline)) void queue_part(const struct step *s, pl_ref product) {
+  const int32_t share = shared.heads / shared.heads_kv;
+
+  for (int32_t g = 0; g < shared.heads_kv; g++) {
+    const pl_slice rows = PL_DS(g * share, share), positions = PL_DS(g * shared.page, s->left);
+    pl_dot(pl_at(product, rows), pl_at(pl_scratch(WEIGHTS + (s->number & 1)), rows, positions),
+           pl_at(pl_input(2), positions), PL_OVERWRITE);
+  }
+}
+
 static void body(void) {
   const int32_t number = pl_program_id(0);
 
@@ -160,8 +174,11 @@ static void body(void) {
     pl_dot(pl_scratch(SCORES + (number & 1)), pl_input(0), pl_input(1), PL_TRANSPOSED);
   if (number > 0) {
     const struct step *const s = step_at(number - 1);
-    pl_dot(pl_scratch(s->page == 0 ? SUM : PRODUCT), pl_scratch(WEIGHTS + (s->number & 1)), pl_input(2),
-           PL_OVERWRITE);
+    const pl_ref product = pl_scratch(s->page == 0 ? SUM : PRODUCT);
+    if (s->left < shared.page)
+      queue_part(s, product);
+    else
+      pl_dot(product, pl_scratch(WEIGHTS + (s->number & 1)), pl_input(2), PL_OVERWRITE);
   }
   if (number < shared.steps)
     queue_softmax(step_at(number));

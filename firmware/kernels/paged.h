@@ -11,7 +11,8 @@
  * a query head needs only the columns of its own head of keys. The others are masked: the matrix unit, which
  * has time, computes G times what is needed, and the scalar core queues one product instead of G. Softmax
  * goes from page to page as in flash attention, and P . V and the update of o lag a step behind, so that
- * neither the port nor the matrix unit waits for the vector unit.
+ * neither the port nor the matrix unit waits for the vector unit. A sequence that ends inside a page takes a
+ * product for each head of values there.
  *
  * Position in the roofline. A step moves 4 G page D bytes and takes 2 H G page D / 256 cycles of the matrix
  * unit: with up to 32 query heads the port is the bound, which is what decoding is about.
@@ -24,7 +25,8 @@
 /*
  * q, o [B,H,D], k, v [P,G,page,D], bf16 (o bf16 or f32), H a multiple of G; table int32 [B,N], the pages of
  * sequence b in order; lengths int32 [B], 1 .. N page positions. What lies behind a sequence's length, in its
- * last page or in the table, is not looked at. scale: of the scores, greater than 0; 0: 1 / sqrt(D). All in
+ * last page or in the table, does not count, whatever it is; of what counts, an infinity or NaN spoils all
+ * heads of the sequence. scale: of the scores, greater than 0; 0: 1 / sqrt(D). All in
  * HBM; table and lengths must fit into SMEM together.
  * PL_ERROR_SHAPE, PL_ERROR_ARGUMENT (a length, a page: the message has the sequence); others as pl_call().
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { MOST_COLUMNS = 40 };
+static pl_array gathered; /* keys and values of a sequence and head: RAM has no room for them */
 
 /* Pages as an array [P,G,page,D]. */
 static pl_array pages(pl_array heads, int32_t g, int32_t page, int32_t columns) {
@@ -33,7 +34,7 @@ struct shape {
 static bool right(const struct shape *s, const struct operand *q, const struct operand *k,
                   const struct operand *v, const pl_array *table, const pl_array *lengths,
                   const pl_array *o) {
-  static int8_t keys[MAX_KEYS * MOST_COLUMNS], values[MAX_KEYS * MOST_COLUMNS];
+  int8_t *const keys = pl_hbm_pointer(&gathered), *const values = keys + MAX_KEYS * MOST_COLUMNS;
   static uint32_t weight[MAX_KEYS];
   const int32_t heads = s->heads_kv * s->share;
 
@@ -54,6 +55,22 @@ static bool right(const struct shape *s, const struct operand *q, const struct o
   return true;
 }
 
+/* NaN in every place of the pages that no sequence reaches. */
+static void spoil(const struct shape *s, const pl_array *table, const pl_array *lengths,
+                  const struct operand *x) {
+  const int8_t *const value = pl_hbm_pointer(&x->bytes);
+
+  for (int32_t i = 0; i < s->pages * s->heads_kv * s->page * s->columns; i++)
+    check_put_bits(&x->bf16, i, 0x7fc00000);
+  for (int32_t b = 0; b < s->sequences; b++)
+    for (int32_t p = 0; p < check_get(lengths, b) * s->heads_kv; p++) {
+      const int32_t place = check_get(table, b * s->listed + p / s->heads_kv / s->page) * s->heads_kv;
+      const int32_t first = ((place + p % s->heads_kv) * s->page + p / s->heads_kv % s->page) * s->columns;
+      for (int32_t i = first; i < first + s->columns; i++)
+        check_put(&x->bf16, i, value[i]);
+    }
+}
+
 static void attention(const struct shape *s, pl_dtype type) {
   const int32_t heads = s->heads_kv * s->share;
   const struct operand q = operand(s->sequences, heads, s->columns, 1),
@@ -68,6 +85,8 @@ static void attention(const struct shape *s, pl_dtype type) {
   for (int32_t b = 0; b < s->sequences; b++)
     for (int32_t i = pl_cdiv(check_get(&lengths, b), s->page); i < s->listed; i++)
       check_put(&table, b * s->listed + i, -5);
+  spoil(s, &table, &lengths, &k);
+  spoil(s, &table, &lengths, &v);
   for (int call = 0; ok && call < 2; call++) /* the second one has its plan already */
     ok = check_works("paged", kernel_paged_attention(q.bf16, pages(k.bf16, s->heads_kv, s->page, s->columns),
                                                      pages(v.bf16, s->heads_kv, s->page, s->columns), table,
@@ -137,6 +156,7 @@ static void errors(void) {
 
 int main(int argc, char **argv) {
   check_begin(argc, argv);
+  check_works("an array", pl_alloc(PL_HBM, PL_INT8, PL_SHAPE(2 * MAX_KEYS, MOST_COLUMNS), &gathered));
   check_random_shapes("paged", random_shape);
   errors();
   return check_status();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "block_sparse.h"
 
+#include "blocks.h"
+
 /*
  * An entry of the list. A block's number is k x columns of blocks + n: the block of y, which stays for an
  * entry without one; the column of o is a matter of its own for that reason.
@@ -10,24 +12,13 @@ struct entry {
 };
 enum { FIRST = 1, LAST = 2, EMPTY = 4, FLAG_BITS = 3, ENTRY_WORDS = 2 };
 
-/* Entries that were read last: maps and body are a few steps apart, and each entry is read once. */
-enum { KEPT = 8 };
 static struct {
-  struct {
-    int32_t number;
-    struct entry entry;
-  } kept[KEPT];
+  struct blocks_kept kept;
   int32_t columns; /* of blocks, of y */
 } shared;
 
 static const struct entry *entry_at(int32_t number) {
-  const unsigned at = (unsigned)number % KEPT;
-  if (shared.kept[at].number != number) {
-    const pl_ref list = pl_prefetch(0);
-    shared.kept[at].number = number;
-    shared.kept[at].entry = (struct entry){pl_get(list, number, 0), pl_get(list, number, 1)};
-  }
-  return &shared.kept[at].entry;
+  return (const struct entry *)blocks_entry(&shared.kept, number, ENTRY_WORDS);
 }
 
 static void x_map(const pl_grid *g, pl_index *b) {
@@ -155,8 +146,7 @@ pl_status kernel_block_sparse(pl_array x, pl_array y, pl_array mask, pl_array o,
                           .out = {PL_BUFFERED(blocks->buffers, zero_map, bm, bn)},
                           .cost = {.vector_elements = elements}};
   shared.columns = columns;
-  for (unsigned i = 0; i < KEPT; i++)
-    shared.kept[i].number = -1;
+  blocks_forget(&shared.kept);
   status = active != 0 ? pl_call(&kernel, PL_ARGS(list, x, y), PL_RESULTS(o))
                        : pl_call(&zero, (pl_arrays){NULL, 0}, PL_RESULTS(o));
   const pl_status freed = pl_free(&list);

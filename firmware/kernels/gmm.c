@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "gmm.h"
 
+#include "blocks.h"
 #include "boot.h"
 #include "device.h"
 #include "tuned.h"
@@ -13,29 +14,15 @@ struct tile {
 enum { STEP_INSTRUCTIONS = 200, BLOCK_INSTRUCTIONS = 2000 };
 enum { TILE_WORDS = sizeof(struct tile) / sizeof(int32_t) };
 
-/*
- * What maps and body share: the tiles that were read last. A tile stays for many steps, and the maps run
- * ahead of the body by a few tiles at most, so that nearly all of them are read once.
- */
-enum { KEPT = 8 };
+/* What maps and body share: the tiles that were read last, which stay for many steps. */
 static struct {
-  struct {
-    int32_t number;
-    struct tile tile;
-  } kept[KEPT];
+  struct blocks_kept kept;
   int32_t columns; /* of a block */
   bool one;        /* y has one matrix, for all groups */
 } shared;
 
 static const struct tile *tile_at(int32_t number) {
-  const unsigned at = (unsigned)number % KEPT;
-  if (shared.kept[at].number != number) {
-    const pl_ref list = pl_prefetch(0);
-    shared.kept[at].number = number;
-    shared.kept[at].tile =
-        (struct tile){pl_get(list, number, 0), pl_get(list, number, 1), pl_get(list, number, 2)};
-  }
-  return &shared.kept[at].tile;
+  return (const struct tile *)blocks_entry(&shared.kept, number, TILE_WORDS);
 }
 
 static void x_map(const pl_grid *g, pl_index *b) {
@@ -232,8 +219,7 @@ static pl_status run(const char *name, pl_array x, pl_array y, pl_array sizes, p
   };
   shared.columns = bn;
   shared.one = y.shape[0] == 1;
-  for (unsigned i = 0; i < KEPT; i++)
-    shared.kept[i].number = -1;
+  blocks_forget(&shared.kept);
   status = pl_call(&kernel, PL_ARGS(list, x, y), PL_RESULTS(o));
   const pl_status freed = pl_free(&list);
   return status != PL_OK ? status : freed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
+#include "blocks.h"
 #include "device.h"
 
 enum { BLOCK_BYTES = 128 << 10, COMBINED = 3 /* refs that one launch takes */ };
@@ -226,9 +227,6 @@ static pl_status check(const pl_array *x, const pl_array *o, const struct pool *
           "1 are right",
           (int)pool->window[axis], (int)pool->stride[axis], (int)pool->padding[axis],
           axis == 0 ? "rows" : "columns");
-  if (pool->rows < 0)
-    return pl_error(PL_ERROR_ARGUMENT, "pool: blocks of %d rows; 1 or more, or 0 for the default, are right",
-                    (int)pool->rows);
   if (x->rank != 4 || o->rank != 4)
     return pl_error(PL_ERROR_SHAPE, "pool: x [N,H,W,C] and o [N,OH,OW,C] are needed; ranks are %d and %d",
                     x->rank, o->rank);
@@ -267,11 +265,11 @@ static int32_t default_rows(const struct call *call, pl_dtype dtype) {
     if (2 * (x + o) * bytes + (most ? lines * bytes : (lines + o) * 4) <= room)
       break;
   }
-  return rows < 1 ? 1 : rows;
+  return rows;
 }
 
 pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
-  const pl_status status = check(&x, &o, pool);
+  pl_status status = check(&x, &o, pool);
 
   if (status != PL_OK)
     return status;
@@ -287,10 +285,9 @@ pl_status kernel_pool(pl_array x, pl_array o, const struct pool *pool) {
   call.across = pl_cdiv(used > filled ? used : filled, stride);
   call.wide = call.across * stride;
   call.two = two_rows(&call.pool);
-  if (call.pool.rows == 0)
-    call.pool.rows = default_rows(&call, x.dtype);
-  if (call.pool.rows > call.out_rows)
-    call.pool.rows = call.out_rows;
+  status = blocks_rows("pool", &call.pool.rows, default_rows(&call, x.dtype), 1, call.out_rows);
+  if (status != PL_OK)
+    return status;
   const int32_t reached = reached_by(&call, call.pool.rows),
                 loaded = pool->window[0] + (call.two != NULL ? pool->stride[0] : pool->window[0]);
   /* Rows one behind the other: pixels. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rotary.h"
 
+#include "blocks.h"
+
 enum { BLOCK_BYTES = 32 << 10 };
 
 /* Halves of x, cos, sin, halves of o. */
@@ -57,12 +59,10 @@ pl_status kernel_rotary(pl_array x, pl_array cosine, pl_array sine, pl_array o, 
                     pl_dtype_name(sine.dtype));
   if (x.space != PL_HBM || o.space != PL_HBM)
     return pl_error(PL_ERROR_ARGUMENT, "rotary: x and o must be in HBM");
-  if (rows < 0)
-    return pl_error(PL_ERROR_ARGUMENT,
-                    "rotary: blocks of %d rows; 1 or more, or 0 for the default, are right", (int)rows);
-  if (rows == 0)
-    rows = BLOCK_BYTES / (int32_t)pl_dtype_bytes(x.dtype) / x.shape[2];
-  rows = rows < 1 ? 1 : rows < positions ? rows : positions;
+  const int32_t fitting = BLOCK_BYTES / (int32_t)pl_dtype_bytes(x.dtype) / x.shape[2];
+  const pl_status status = blocks_rows("rotary", &rows, fitting, 1, positions);
+  if (status != PL_OK)
+    return status;
   const bool in_place = x.address == o.address && x.dtype == o.dtype;
   const pl_array x2 = second_half(&x), o2 = second_half(&o);
   const pl_block_spec block = {PL_DIMS(1, rows, half), .map = half_map, .kind = {PL_SQUEEZED}};

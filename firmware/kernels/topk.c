@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "topk.h"
 
+#include "blocks.h"
+
 enum { BLOCK_BYTES = 32 << 10, KEYS = 0, LAST_KEY, LAST_COLUMN };
 
 /* An integer in the order of the f32 whose bits it is made of, and back: it is its own inverse. */
@@ -103,12 +105,9 @@ pl_status kernel_topk(pl_array x, pl_array values, pl_array indices, int32_t row
   if (k > columns)
     return pl_error(PL_ERROR_ARGUMENT, "topk: %d of %d columns; 1 to %d are right", (int)k, (int)columns,
                     (int)columns);
-  if (rows < 0)
-    return pl_error(PL_ERROR_ARGUMENT, "topk: blocks of %d rows; 1 or more, or 0 for the default, are right",
-                    (int)rows);
-  if (rows == 0)
-    rows = BLOCK_BYTES / 4 / columns;
-  rows = rows < 8 ? 8 : rows < x.shape[0] ? rows : x.shape[0];
+  const pl_status status = blocks_rows("topk", &rows, BLOCK_BYTES / 4 / columns, 8, x.shape[0]);
+  if (status != PL_OK)
+    return status;
   const bool is_float = x.dtype != PL_INT32;
   const pl_kernel kernel = {
       .name = "topk",

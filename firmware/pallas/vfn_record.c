@@ -302,6 +302,11 @@ pl_vloop pl_vrecord_loop(unsigned axis, pl_v *const *carried, unsigned n, uint32
   *loop = (struct vfn_loop){
       .axis = (uint8_t)axis, .parent = r->loop, .carried = (uint8_t)(n - 1), .first = r->nodes};
   for (unsigned i = 1; i < n; i++) { /* carried[0] is there so that there is one */
+    for (unsigned k = 1; k < i; k++)
+      if (carried[k] == carried[i]) {
+        fail_line(line, "a loop carries a variable twice");
+        return none;
+      }
     const unsigned start = use(*carried[i], line);
     struct vfn_node *phi = start != 0 ? add(VFN_PHI, r->node[start].type, r->node[start].line, 0) : NULL;
     if (phi == NULL)

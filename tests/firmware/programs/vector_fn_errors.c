@@ -63,6 +63,11 @@ PL_VECTOR_FN(row_by_row, 2, 0) {
     PL_FOR_LANES() pl_vstore(PL_REF(1), v);
   }
 }
+PL_VECTOR_FN(twice, 2, 0) {
+  pl_v v = pl_vzero();
+  PL_FOR_LANES(&v, &v) v = pl_vload(PL_REF(0));
+  PL_FOR_LANES() pl_vstore(PL_REF(1), v);
+}
 static pl_vector_fn *wrong;
 static void wrong_body(void) {
   pl_vrun(wrong, PL_REFS(pl_input(0), pl_output(0)), PL_NO_SCALARS);
@@ -123,6 +128,7 @@ static void test_errors(void) {
   expect(outside, wrong_body, "outside of PL_FOR_LANES only refs with one column");
   expect(row_by_row, wrong_body,
          "a reduction over rows belongs behind PL_FOR_ROWS or into the loop inside it");
+  expect(twice, wrong_body, "a loop carries a variable twice");
   expect(NULL, counts_body, "launched with 1 refs and 0 scalars, it has 2 and 0");
   expect(NULL, read_only_body, "would be written");
   expect(NULL, space_body, "mix: scratch 0 is in SMEM; the vector unit reaches VMEM and ACC");

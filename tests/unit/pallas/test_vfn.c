@@ -110,11 +110,11 @@ static void prepare(struct function *f) {
   for (unsigned r = 0; r < f->refs; r++) {
     pl_shape shape = PL_SHAPE(rows_of(r), columns_of(r));
     if (below(3) == 0) {
-      const uint32_t rows = below(9), columns = f->ref[r].acc ? 0 : below(20);
+      const uint32_t rows = below(9), columns = below(40);
       job.at[r].part = true;
       job.at[r].row = (int32_t)below(rows + 1);
       job.at[r].column = (int32_t)below(columns + 1);
-      if (below(2))
+      if (f->ref[r].acc || below(2))
         job.at[r].column -= job.at[r].column % (int32_t)suite.dim;
       shape.extent[0] += (int32_t)rows;
       shape.extent[1] += (int32_t)columns;

@@ -2,7 +2,8 @@
 /*
  * Tiled matrix product, output-stationary: o[M,N] = x[M,K] . y[K,N], accumulated over K in ACC.
  *
- * bf16 x bf16 with f32 accumulation into bf16 or f32; int8 x int8 with int32 accumulation into int32.
+ * bf16 x bf16 with f32 accumulation into bf16 or f32; int8 x int8 with int32 accumulation into int32. f32
+ * operands are rounded to bf16 (in more passes: matmul_general.h).
  * HBM traffic: x once per column of blocks, y once per row of blocks, o once.
  */
 #ifndef KERNELS_MATMUL_H

@@ -29,6 +29,7 @@ static struct product {
   uint8_t loop[PL_MAX_GRID], rank;                             /* the loop at a place of the grid */
   uint8_t depth, inner; /* axes of K, and of the loop inside it (PL_MAX_GRID: none) */
   unsigned sums;        /* blocks whose sums are in ACC at a time */
+  unsigned mode;        /* of the products: transposed, precision */
   const struct matmul_epilogue *epilogue;
 } shared;
 
@@ -60,10 +61,8 @@ MAP(5) MAP(6) MAP(7) static const pl_map maps[OPERANDS] = {map0, map1, map2, map
 static void body(void) {
   const int32_t k = pl_program_id(shared.depth);
   const pl_ref acc = pl_scratch(shared.inner == PL_MAX_GRID ? 0 : pl_program_id(shared.inner));
-  const bool transposed = shared.operand[Y].loop[shared.operand[Y].array->rank - 1] == LOOP_DEPTH;
 
-  pl_dot(acc, pl_input(0), pl_input(1),
-         (k == 0 ? PL_OVERWRITE : PL_ACCUMULATE) | (transposed ? PL_TRANSPOSED : 0));
+  pl_dot(acc, pl_input(0), pl_input(1), (k == 0 ? PL_OVERWRITE : PL_ACCUMULATE) | shared.mode);
   if (k != pl_num_programs(shared.depth) - 1)
     return;
   pl_ref refs[PL_MAX_VECTOR_REFS] = {acc, pl_output(0)};
@@ -200,6 +199,12 @@ static pl_status describe(struct product *p, const pl_array *x, const pl_array *
   if (options->order >= MATMUL_ORDERS)
     return pl_error(PL_ERROR_ARGUMENT, "matmul: order %d; 0 to %d are possible", options->order,
                     MATMUL_ORDERS - 1);
+  if (options->precision != 0 && options->precision != PL_PRECISION_HIGH &&
+      options->precision != PL_PRECISION_HIGHEST)
+    return pl_error(PL_ERROR_ARGUMENT,
+                    "matmul: precision %d; 0, PL_PRECISION_HIGH (%d) or PL_PRECISION_HIGHEST (%d) are right",
+                    options->precision, PL_PRECISION_HIGH, PL_PRECISION_HIGHEST);
+  p->mode = (options->transposed ? PL_TRANSPOSED : 0u) | options->precision;
   if ((p->parts & EPILOGUE_ROWS) && (options->order == MATMUL_NMK || options->order == MATMUL_NKM))
     return pl_error(
         PL_ERROR_ARGUMENT,
@@ -246,7 +251,8 @@ static struct matmul_options chosen_options(const pl_array *x, const pl_array *o
   if (x->rank == 2 && o->rank == 2 && options->epilogue.row_sums == NULL) /* sums of rows rule orders out */
     tuned = tuned_find(TUNED_MATMUL_GENERAL, x->dtype, PL_SHAPE(o->shape[0], o->shape[1], x->shape[1]));
   if (tuned == NULL) {
-    chosen.blocks = (struct matmul_blocks){128, 128, 128, 2, false};
+    chosen.blocks = x->dtype == PL_F32 ? (struct matmul_blocks){64, 64, 128, 2, false}
+                                       : (struct matmul_blocks){128, 128, 128, 2, false};
     return chosen;
   }
   chosen.blocks = (struct matmul_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3], tuned[4] != 0};

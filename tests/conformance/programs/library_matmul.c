@@ -32,6 +32,16 @@ static void library_matmul_int8(void) {
   case_done(kernel_matmul_general(x, y, o, &options));
 }
 
+static void library_matmul_f32(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), bias = case_input("bias"),
+                 o = case_output("o", NULL);
+  const struct matmul_options options = {
+      .epilogue = {.bias = &bias},
+      .precision = PL_PRECISION_HIGHEST,
+  };
+  case_done(kernel_matmul_general(x, y, o, &options));
+}
+
 static void library_matmul_batch(void) {
   const pl_array x = case_input("x"), y = case_input("y"), scale = case_input("scale"),
                  o = case_output("o", NULL);
@@ -61,6 +71,11 @@ static void library_matmul_ragged(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(library_matmul_epilogue), CASE(library_matmul_int8),   CASE(library_matmul_batch),
-    CASE(library_matmul_sparse),   CASE(library_matmul_ragged), CASE_END,
+    CASE(library_matmul_epilogue),
+    CASE(library_matmul_int8),
+    CASE(library_matmul_f32),
+    CASE(library_matmul_batch),
+    CASE(library_matmul_sparse),
+    CASE(library_matmul_ragged),
+    CASE_END,
 };

@@ -52,6 +52,14 @@ def library_matmul_int8(t):
     t.output("o", fused(t, t.x[None], t.y[None], [t.scale, t.bias], finish, [shape])[0][0])
 
 
+def library_matmul_f32(t):
+    """f32 operands that bf16 cannot hold, to 24 bits."""
+    def finish(sums, bias):
+        return (sums + bias,)
+    shape = jax.ShapeDtypeStruct((1, t.x.shape[0], t.y.shape[1]), jnp.float32)
+    t.output("o", fused(t, t.x[None], t.y[None], [t.bias], finish, [shape])[0][0])
+
+
 def library_matmul_batch(t):
     """A batch with y transposed, one scale for all, SiLU, bf16."""
     def finish(sums, scale):

@@ -156,7 +156,10 @@ static void random_call(void) {
                    .m = check_random(1, 60),
                    .n = check_random(1, 60),
                    .k = check_random(1, 50)};
-  const pl_dtype type = check_random(0, 2) ? PL_BF16 : PL_INT8;
+  static const pl_dtype types[] = {PL_BF16, PL_BF16, PL_INT8, PL_F32};
+  const pl_dtype type = types[check_random(0, 3)];
+  if (type == PL_F32) /* small numbers are exact however it is done */
+    c.options.precision = (uint8_t)(check_random(0, 2) * PL_PRECISION_HIGH);
   const int32_t y_rows = c.options.transposed ? c.n : c.k, y_columns = c.options.transposed ? c.k : c.n;
 
   c.batch = c.batch < 0 ? 0 : c.batch;
@@ -181,6 +184,32 @@ static void random_call(void) {
   check_free();
 }
 
+/* Numbers that bf16 cannot hold: of 12 bits in two parts, of 20 in three. */
+static void precision(void) {
+  static const struct {
+    uint8_t precision;
+    int32_t most;
+  } how[] = {{PL_PRECISION_HIGH, 4000}, {PL_PRECISION_HIGHEST, 1000000}};
+
+  for (unsigned i = 0; i < sizeof how / sizeof how[0]; i++) {
+    struct call c = {.options = {.precision = how[i].precision, .transposed = i != 0},
+                     .m = check_random(50, 90),
+                     .n = check_random(50, 90),
+                     .k = check_random(130, 150)};
+    const int32_t y_rows = i != 0 ? c.n : c.k, y_columns = i != 0 ? c.k : c.n;
+    c.x = rows(&c, PL_F32, c.m, c.k, -how[i].most, how[i].most);
+    c.y = rows(&c, PL_F32, y_rows, y_columns, 0, 0);
+    for (int32_t n = 0; n < c.n; n++) /* a few ones: every sum is exact */
+      for (int32_t k = check_random(0, 20); k < c.k; k += check_random(20, 40))
+        check_put(&c.y, i != 0 ? n * c.k + k : k * c.n + n, check_random(0, 1) ? 1 : -1);
+    c.o = rows(&c, PL_F32, c.m, c.n, 0, 0);
+    if (check_works("matmul of f32", kernel_matmul_general(c.x, c.y, c.o, &c.options)))
+      check_that(right(&c), "a product of f32 has the bits that its precision promises");
+    check_free();
+  }
+  check_end("matmul: f32 in three and six passes");
+}
+
 static void errors(void) {
   const pl_array x = check_array(PL_BF16, PL_SHAPE(20, 16), 0, 1),
                  y = check_array(PL_BF16, PL_SHAPE(16, 24), 0, 1),
@@ -202,6 +231,9 @@ static void errors(void) {
   bad = good;
   bad.blocks.n = 0;
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_ARGUMENT, "blocks of 4 x 0 x 16");
+  bad = good;
+  bad.precision = PL_PRECISION_HIGH | PL_PRECISION_HIGHEST;
+  check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_ARGUMENT, "matmul: precision 24; 0,");
   bad = good;
   bad.order = MATMUL_ORDERS;
   check_fails(kernel_matmul_general(x, y, o, &bad), PL_ERROR_ARGUMENT, "order 4; 0 to 3");
@@ -243,6 +275,7 @@ int main(int argc, char **argv) {
     random_call();
   snprintf(text, sizeof text, "matmul: %d random calls", (int)check_shapes);
   check_end(text);
+  precision();
   errors();
   return check_status();
 }

@@ -251,7 +251,7 @@ static struct matmul_options chosen_options(const pl_array *x, const pl_array *o
   if (x->rank == 2 && o->rank == 2 && options->epilogue.row_sums == NULL) /* sums of rows rule orders out */
     tuned = tuned_find(TUNED_MATMUL_GENERAL, x->dtype, PL_SHAPE(o->shape[0], o->shape[1], x->shape[1]));
   if (tuned == NULL) {
-    chosen.blocks = x->dtype == PL_F32 ? (struct matmul_blocks){64, 64, 128, 2, false}
+    chosen.blocks = x->dtype == PL_F32 ? (struct matmul_blocks){128, 128, 64, 2, false}
                                        : (struct matmul_blocks){128, 128, 128, 2, false};
     return chosen;
   }
@@ -275,6 +275,21 @@ static void spec_of(pl_block_spec *spec, unsigned slot, const struct matmul_bloc
   }
 }
 
+/* What parts of f32 operands take beside a dot of bf16, which waits for the vector unit to make them. */
+static void add_parts(pl_cost_estimate *cost, bool of_x, bool of_y) {
+  const uint32_t parts = shared.mode & PL_PRECISION_HIGHEST ? 3 : shared.mode & PL_PRECISION_HIGH ? 2 : 1;
+  const uint32_t passes = of_x && of_y ? parts * (parts + 1) / 2 : parts;
+  const int32_t *const block = shared.block, *const count = shared.count;
+  const int32_t steps = count[LOOP_BATCH] * count[LOOP_ROWS] * count[LOOP_COLUMNS] * count[LOOP_DEPTH],
+                elements = (of_x ? block[LOOP_ROWS] : 0) + (of_y ? block[LOOP_COLUMNS] : 0);
+
+  cost->macs = (uint64_t)(uint32_t)(block[LOOP_ROWS] * block[LOOP_COLUMNS] * block[LOOP_DEPTH]) *
+               (uint32_t)steps * (passes - 1);
+  cost->vector_elements +=
+      (uint64_t)(uint32_t)(elements * block[LOOP_DEPTH]) * ((parts + parts / 3) * (uint32_t)steps);
+  cost->vector_steps = cost->chained = true;
+}
+
 pl_status kernel_matmul_general(pl_array x, pl_array y, pl_array o, const struct matmul_options *options) {
   pl_block_spec specs[OPERANDS];
   pl_array arrays[OPERANDS];
@@ -296,6 +311,8 @@ pl_status kernel_matmul_general(pl_array x, pl_array y, pl_array o, const struct
     kernel.grid.extent[i] = shared.count[loop];
     kernel.dimension_semantics[i] = parallel ? PL_PARALLEL : PL_ARBITRARY;
   }
+  if (x.dtype == PL_F32 || y.dtype == PL_F32)
+    add_parts(&kernel.cost, x.dtype == PL_F32, y.dtype == PL_F32);
   const pl_scratch_spec sums = {.space = PL_ACC,
                                 .dtype = x.dtype == PL_INT8 ? PL_INT32 : PL_F32,
                                 .shape = PL_SHAPE(chosen.blocks.m, chosen.blocks.n)};

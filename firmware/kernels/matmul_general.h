@@ -27,7 +27,7 @@ enum matmul_order { MATMUL_MNK = 0, MATMUL_NMK, MATMUL_MKN, MATMUL_NKM, MATMUL_O
 
 struct matmul_options {
   struct matmul_blocks blocks; /* 0, 0, 0: tuned for M x N x K (tuned.h; then the order, too), or 128 and 2
-                                  buffers; f32: 64 x 64 x 128 */
+                                  buffers; f32: 128 x 128 x 64 */
   uint8_t order;               /* enum matmul_order; a batch is outside of all */
   bool transposed;             /* y is [N,K] */
   uint8_t precision;           /* of f32 operands: 0 (bf16), PL_PRECISION_HIGH or PL_PRECISION_HIGHEST */

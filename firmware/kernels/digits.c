@@ -6,7 +6,7 @@ enum { PIXELS, HIDDEN, SCORES, SUM1, SUM2 }; /* scratch */
 
 /* For predictions: what a row of pl_argmax() costs in elements, and a step beside a dot and a vector
  * operation. */
-enum { ARGMAX_ELEMENTS = 320, STEP_INSTRUCTIONS = 3200 };
+enum { ARGMAX_ELEMENTS = 212, STEP_INSTRUCTIONS = 3200 };
 
 static void body(void) {
   pl_ref pixels = pl_scratch(PIXELS), hidden = pl_scratch(HIDDEN), scores = pl_scratch(SCORES);

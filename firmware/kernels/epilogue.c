@@ -115,7 +115,8 @@ static pl_vector_fn *function_of(unsigned parts) {
   if (fn->body != NULL)
     pl_vforget(fn);
   parts_of[next++ % FUNCTIONS] = (uint16_t)parts;
-  *fn = (pl_vector_fn){.name = "epilogue", .body = record, .refs = parts & EPILOGUE_ROWS ? 4 : 2};
+  *fn = (pl_vector_fn){
+      .name = "vector function epilogue", .body = record, .refs = parts & EPILOGUE_ROWS ? 4 : 2};
   for (unsigned left = parts & (EPILOGUE_SCALE | EPILOGUE_BIAS | EPILOGUE_RESIDUAL); left != 0;
        left &= left - 1)
     fn->refs++;

@@ -111,27 +111,18 @@ static struct pl_buffer *make_ring(struct pl_group *group, uint32_t n, uint32_t 
   return ring;
 }
 
-static bool needs_vector_record(const struct pl_view *view) {
-  return view->space == PL_VMEM || view->space == PL_ACC;
-}
-
-/* What an operation that writes there keeps staged. */
-static pl_status make_records(struct pl_view *view) {
+/* What a dot into it keeps staged. */
+static pl_status make_record(struct pl_view *view) {
   if (view->space == PL_ACC) {
     view->dot = pl_arena_take(sizeof *view->dot);
     if (view->dot == NULL)
-      return pl_context.status;
-  }
-  if (needs_vector_record(view)) {
-    view->vector = pl_arena_take(sizeof *view->vector);
-    if (view->vector == NULL)
       return pl_context.status;
   }
   return PL_OK;
 }
 
 static pl_status make_operand(struct pl_operand *op, uint32_t *used) {
-  if (op->output && make_records(&op->view) != PL_OK)
+  if (op->output && make_record(&op->view) != PL_OK)
     return pl_context.status;
   if (op->kind == PL_OPERAND_DIRECT)
     return PL_OK;
@@ -183,7 +174,7 @@ pl_status pl_plan_layout(struct pl_plan *plan) {
       spare[space] -= s->slot_bytes;
     }
     s->buffer = make_ring(&s->group, s->buffers, plan->used[space], s->slot_bytes);
-    if (s->buffer == NULL || make_records(&s->view) != PL_OK)
+    if (s->buffer == NULL || make_record(&s->view) != PL_OK)
       return pl_context.status;
     s->view.buffer = s->buffer;
     plan->used[space] += s->buffers * s->slot_bytes;

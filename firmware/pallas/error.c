@@ -232,8 +232,7 @@ static bool start(pl_status status, const struct pl_operand *op) {
     return false;
   begin();
   if (pl_recording != NULL)
-    pl_message_add("vector function %s, while its body is recorded, which may use pl_v functions only: ",
-                   pl_recording);
+    pl_message_add("%s, while its body is recorded, which may use pl_v functions only: ", pl_recording);
   if (op != NULL)
     pl_message_add("%pV: ", &op->view);
   return true;

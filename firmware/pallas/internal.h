@@ -86,7 +86,6 @@ enum pl_view_flags {
 };
 
 struct pl_dot_record;
-struct pl_vector_record;
 
 /* What a ref refers to. Strides in bytes (rows in ACC, whose last dimension has none). */
 struct pl_view {
@@ -111,9 +110,8 @@ struct pl_view {
   uint32_t pitch;       /* as pl_array.pitch */
   int32_t shape[PL_MAX_RANK];
   int32_t stride[PL_MAX_RANK];
-  struct pl_dot_record *dot;       /* staged form of the last dot into it */
-  struct pl_vector_record *vector; /* likewise of the last vector operation */
-  uint32_t form;                   /* what vector functions know it by (vfn_launch.c); 0: not looked at */
+  struct pl_dot_record *dot; /* staged form of the last dot into it */
+  uint32_t form;             /* what vector functions know it by (vfn_launch.c); 0: not looked at */
 };
 
 enum pl_view_kind { PL_VIEW_INPUT, PL_VIEW_OUTPUT, PL_VIEW_SCRATCH, PL_VIEW_SCOPED, PL_VIEW_PREFETCH };
@@ -131,21 +129,6 @@ struct pl_dot_record {
   uint32_t mode;  /* enum pl_dot_mode with the bits of PL_IN_BODY */
   uint32_t dtype; /* in the MODE register */
   uint32_t tag;
-};
-
-enum { PL_VECTOR_SOURCES = 3, PL_VECTOR_ADDRESSES = 8 };
-
-/* A vector operation whose shapes were checked and whose program is loaded. */
-struct pl_vector_record {
-  const struct pl_view *source[PL_VECTOR_SOURCES];
-  uint8_t operation, sources; /* operation 0: empty */
-  uint32_t programs;          /* generation of the program memory it was loaded in */
-  uint32_t entry;
-  uint32_t loop[3], edge, rows, columns;
-  uint8_t addresses;                    /* used address registers */
-  uint8_t operand[PL_VECTOR_ADDRESSES]; /* 0 result, 1.. sources */
-  uint32_t offset[PL_VECTOR_ADDRESSES]; /* added to the operand's address */
-  int32_t pitch[PL_VECTOR_ADDRESSES], stride[PL_VECTOR_ADDRESSES][3];
 };
 
 struct pl_queue {
@@ -298,7 +281,7 @@ struct pl_plan {
   const uint32_t *key;
   const struct pl_nesting *nesting; /* of an inner pipeline */
   bool aliases;                     /* has outputs with alias */
-  const uint8_t *end;               /* of its memory in the arena */
+  uint8_t *end;                     /* of its memory in the arena */
   uint32_t first_semaphore;
   uint32_t inputs, outputs, scratches, prefetches;
   struct pl_operand *operand;  /* inputs, then outputs */
@@ -322,9 +305,8 @@ struct pl_plan {
 };
 
 enum {
-  PL_ARENA_BYTES = 14 * 1024,
+  PL_ARENA_BYTES = 14 * 1024, /* of plans, at most */
   PL_MESSAGE_BYTES = 2560,
-  PL_MAX_PROGRAMS = 48,
 };
 
 /* What a pipeline in a body puts aside; on the stack. */
@@ -589,14 +571,9 @@ void pl_copy_started(const struct pl_context *c, const struct pl_queue *q, const
 /* Queues a copy in program order between views that were checked. */
 bool pl_queue_copy(struct pl_context *c, struct pl_view *src, struct pl_view *dst);
 
-/* ---- vector.c ---- */
+/* ---- vfn_whole.c ---- */
 /* pl_fill() of a view, in a body or not. */
 void pl_fill_view(struct pl_context *c, struct pl_view *view, uint32_t value);
-
-/* Instructions of the program memory for whole-ref operations, from 0 on; vector functions have the rest. */
-static inline uint32_t pl_program_room(const struct pl_context *c) {
-  return c->params.value[TPU_PARAM_VPU_PROGRAM] / 8 * 3;
-}
 
 /* ---- key.c ---- */
 bool pl_key_matches(const uint32_t *key, const pl_kernel *kernel, pl_arrays args, pl_arrays results);

@@ -38,7 +38,6 @@ static struct pl_view rows_of(const struct pl_view *v, uint32_t first, uint32_t 
   part.offset += first * (uint32_t)v->stride[0];
   part.shape[0] = (int32_t)n;
   part.dot = &pl_no_dot;
-  part.vector = NULL;
   part.form = 0;
   return part;
 }

@@ -74,7 +74,9 @@ typedef enum pl_dtype { PL_F32 = 0, PL_BF16 = 1, PL_INT32 = 2, PL_INT8 = 3, PL_U
 uint32_t pl_dtype_bytes(pl_dtype dtype);
 const char *pl_dtype_name(pl_dtype dtype);
 /* Whether it is f32 or bf16. */
-bool pl_is_float(unsigned dtype);
+static inline bool pl_is_float(unsigned dtype) {
+  return dtype == PL_F32 || dtype == PL_BF16;
+}
 
 /* Memory spaces. */
 typedef enum pl_space {

@@ -94,7 +94,6 @@ pl_ref pl_at_slices(pl_ref ref, const pl_slice *slices, unsigned n) {
     part->stride[0] = down;
     part->stride[1] = across;
     part->dot = &pl_no_dot;
-    part->vector = NULL;
     part->form = 0; /* another one than in the step before */
   }
   return (pl_ref){part, generation};

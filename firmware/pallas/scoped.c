@@ -26,7 +26,6 @@ pl_status pl_scratch_view(struct pl_view *v, const char *who, unsigned index, co
   v->flags = PL_VIEW_WHOLE;
   v->offset = 0;
   v->dot = &pl_no_dot;
-  v->vector = NULL;
   v->form = 0;
   for (unsigned d = 0; d < v->rank; d++) {
     v->shape[d] = spec->shape.extent[d];

@@ -31,7 +31,6 @@ struct pl_view *pl_temporary_make(struct pl_context *c, struct pl_temporary *t, 
   t->view.offset = 0;
   t->view.pitch = pl_row_pitch(PL_VMEM, v->dtype, v->rank > 0 ? v->shape[v->rank - 1] : 1);
   t->view.dot = &pl_no_dot;
-  t->view.vector = NULL;
   t->view.form = 0;
   pl_view_strides(&t->view);
   bytes = t->view.pitch;

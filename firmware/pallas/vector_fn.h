@@ -46,17 +46,18 @@ enum {
 };
 
 typedef struct pl_vector_fn {
-  const char *name;
+  const char *name; /* as messages have it */
   void (*body)(void);
   uint8_t refs, scalars;
-  uint8_t zero[2];
-  struct vfn_record *last; /* of the last launch, for the next one */
+  uint8_t operation, narrow;     /* of whole-ref operations (vfn_whole.h) */
+  struct vfn_record *last;       /* of the last launch, for the next one */
+  const struct vfn_whole *whole; /* NULL: no whole-ref operation */
 } pl_vector_fn;
 
 #define PL_VECTOR_FN(name_, refs_, scalars_)                                                                 \
   static void name_##_record(void);                                                                          \
   static pl_vector_fn name_[1] = {                                                                           \
-      {.name = #name_, .body = name_##_record, .refs = (refs_), .scalars = (scalars_)}};                     \
+      {.name = "vector function " #name_, .body = name_##_record, .refs = (refs_), .scalars = (scalars_)}};  \
   static void name_##_record(void)
 
 /* A value of the running recording. */

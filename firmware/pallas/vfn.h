@@ -13,10 +13,9 @@ enum vfn_extent { VFN_ONE_ROW = 1, VFN_ONE_COLUMN = 2 };
 
 /* What a program knows of a ref. */
 struct vfn_side {
-  uint8_t dtype, acc, extent; /* pl_dtype; in ACC; enum vfn_extent */
-  uint8_t zero;
-  uint32_t
-      pitch; /* of its rows in VMEM, bytes; 0: it has one row, is in ACC, or VFN_PITCH_MOST is exceeded */
+  uint8_t dtype : 4, acc : 1, extent : 2; /* pl_dtype; in ACC; enum vfn_extent */
+  /* Of its rows in VMEM, bytes; 0: it has one row, is in ACC, or VFN_PITCH_MOST is exceeded. */
+  uint16_t pitch;
 };
 enum { VFN_PITCH_MOST = 4096 };
 
@@ -30,10 +29,15 @@ enum vfn_shape {
   VFN_SHAPE_COLUMNS_SHIFT = 6,  /* likewise along columns */
 };
 
+/* A ref as rows of columns: leading dimensions are folded into rows. */
+struct pl_plane {
+  int32_t rows, columns, pitch;
+};
+
 struct vfn_key {
   const pl_vector_fn *fn;
-  uint32_t shape; /* enum vfn_shape */
   struct vfn_side side[PL_MAX_VECTOR_REFS];
+  uint8_t shape; /* enum vfn_shape */
 };
 
 /* What loops over what. Level 0 is the outer loop, 1 the inner ones; 2 goes back to the start of a row. */
@@ -49,7 +53,7 @@ enum { VFN_CONSTANTS = 4, VFN_ADDRESSES = 8 };
 /* A program in the program memory. */
 struct vfn_program {
   struct vfn_key key;
-  uint32_t matters; /* bits of key.shape that it depends on */
+  uint8_t matters; /* bits of key.shape that it depends on */
   uint8_t mode, groups;
   uint8_t inner;         /* number of inner loops */
   bool peeled;           /* the last iteration of inner loops is apart */
@@ -60,6 +64,19 @@ struct vfn_program {
   uint8_t constants; /* in scalars 8 - constants .. 7 */
   uint16_t entry, words;
   uint32_t constant[VFN_CONSTANTS];
+};
+
+struct vfn_record;
+/*
+ * What makes whole-ref operations more than a function of their name: the result is ref 0, sources come
+ * behind it, and they are checked by rules of their own.
+ */
+struct vfn_whole {
+  /* Of refs that are planes; may say how a plane is to be seen. False with a sticky error. */
+  bool (*check)(const pl_vector_fn *fn, struct pl_view *const *view, struct pl_plane *plane);
+  /* The program, if no body is recorded, or NULL: all about it but its entry, or, with `write`, its words. */
+  void (*make)(struct pl_context *c, struct vfn_program *p, bool write);
+  void (*describe)(struct vfn_record *r, struct pl_view *const *view);
 };
 
 /* ---- recording ---- */
@@ -109,6 +126,7 @@ struct vfn_recording {
   const struct vfn_key *key;
   uint32_t number; /* of this recording, in the handles it gave */
   uint32_t matters;
+  bool neutral; /* set by a body: what is carried stays right in lanes outside the shape by itself */
   uint8_t stores, loads;
   uint8_t nodes, loops, loop; /* the running one */
   uint8_t variables;
@@ -181,6 +199,8 @@ struct vfn_record {
   int32_t pitch[VFN_ADDRESSES], stride[VFN_ADDRESSES][3];
 };
 
+/* False if the view is empty or no plane. */
+bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane);
 /* Gives a view its number; 0 if it is not a plane of aligned rows in VMEM or ACC, wherever it begins. */
 uint32_t vfn_form(const struct pl_context *c, struct pl_view *v);
 /* Whether two views of one buffer have a part in common and are not the same; one is stored to. */
@@ -191,6 +211,9 @@ void vfn_queue(struct pl_context *c, const struct vfn_record *r, const pl_ref *r
 /* A launch of which not everything is known: checks all, and keeps a record if there can be one. */
 void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
                 uint32_t counts);
+/* The same, but nothing outside these rows and columns of the result is stored, and no record is kept. */
+void vfn_launch_bounded(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, int32_t rows,
+                        int32_t columns);
 /* Room for the record of a launch over refs whose forms are known. */
 struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn *fn, const pl_ref *refs);
 /* Launches with a record of usable refs' forms; false if there is none. */

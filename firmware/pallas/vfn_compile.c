@@ -298,8 +298,8 @@ static void find_becomes(struct vfn_recording *r, const struct vfn_program *p, c
     const struct vfn_node *phi = &r->node[f];
     const unsigned next = phi->b;
     if (!(phi->flags & VFN_FLAG_LIVE) || next == 0 || next == f || !vfn_in_register(&r->node[next]) ||
-        r->node[next].op == VFN_PHI || r->node[next].at < loop->begin || r->becomes[next] != 0 ||
-        vfn_in_groups(p, &r->node[next]) != vfn_in_groups(p, phi))
+        (r->node[next].op == VFN_PHI && r->node[next].a != f) || r->node[next].at < loop->begin ||
+        r->becomes[next] != 0 || vfn_in_groups(p, &r->node[next]) != vfn_in_groups(p, phi))
       continue;
     bool later = false;
     for (unsigned i = r->node[next].at + 1u; i < loop->end; i++)
@@ -395,7 +395,7 @@ bool vfn_compile(struct pl_context *c, struct vfn_program *p) {
   struct vfn_recording *r = &vfn_recording;
   unsigned at = 0;
 
-  p->matters = 3 | r->matters;
+  p->matters = (uint8_t)(3 | r->matters);
   p->loads = r->loads;
   p->stores = r->stores;
   p->peeled = false;
@@ -410,7 +410,7 @@ bool vfn_compile(struct pl_context *c, struct vfn_program *p) {
   const unsigned shift = p->mode == VFN_ROWS ? VFN_SHAPE_COLUMNS_SHIFT : VFN_SHAPE_ROWS_SHIFT;
   p->groups = 1;
   if (p->mode != VFN_BOTH) {
-    p->matters |= 3u << shift;
+    p->matters |= (uint8_t)(3u << shift);
     p->groups = (uint8_t)(1u << ((p->key.shape >> shift & 3) - 1));
   }
   for (;; p->groups /= 2) {

@@ -6,7 +6,18 @@
  * What a loop carries keeps its registers over the loop, and what it becomes is computed into them.
  */
 #include "emit.h"
-#include "vfn.h"
+
+enum tpu_vmem_dtype vfn_memory_dtype(unsigned dtype) {
+  static const uint8_t map[] = {TPU_VMEM_DTYPE_W32, TPU_VMEM_DTYPE_BF16, TPU_VMEM_DTYPE_W32,
+                                TPU_VMEM_DTYPE_INT8, TPU_VMEM_DTYPE_UINT8};
+  return (enum tpu_vmem_dtype)map[dtype];
+}
+
+void vfn_put_word(struct pl_context *c, const struct vfn_program *p, uint32_t number, uint64_t word) {
+  const uintptr_t at = c->ctrl.base + TPU_REG_VPROG(2 * (p->entry + number));
+  mmio_write32(at, (uint32_t)word);
+  mmio_write32(at + 4, (uint32_t)(word >> 32));
+}
 
 struct maker {
   struct pl_context *c;
@@ -19,11 +30,8 @@ struct maker {
 };
 
 static void put(struct maker *m, uint64_t word) {
-  if (m->write) {
-    const uintptr_t at = m->c->ctrl.base + TPU_REG_VPROG(2 * (m->p->entry + m->words));
-    mmio_write32(at, (uint32_t)word);
-    mmio_write32(at + 4, (uint32_t)(word >> 32));
-  }
+  if (m->write)
+    vfn_put_word(m->c, m->p, m->words, word);
   m->words++;
 }
 
@@ -79,7 +87,7 @@ static struct tpu_vasm_memory memory(const struct maker *m, const struct vfn_nod
   return (struct tpu_vasm_memory){
       .areg = p->areg[n->value] + (apart && vfn_in_groups(p, n) ? group : 0),
       .offset = ((int)group - (int)first) * step,
-      .dtype = pl_memory_dtype(side->dtype),
+      .dtype = vfn_memory_dtype(side->dtype),
       .i32 = (n->flags & VFN_FLAG_INT) != 0,
       .column = (side->extent & VFN_ONE_COLUMN) != 0,
       .acc = side->acc,
@@ -143,6 +151,11 @@ static bool begin_carried(struct maker *m, unsigned node, unsigned position) {
   const struct vfn_node *n = &r->node[node], *start = &r->node[n->a];
   const unsigned groups = groups_of(m, node);
 
+  if (r->becomes[node] == n->a && n->a != 0) { /* a loop in a loop goes on with what that one carries */
+    for (unsigned g = 0; g < groups; g++)
+      r->reg[node][g] = r->reg[n->a][g];
+    return true;
+  }
   if (vfn_in_register(start) && start->last == position && groups_of(m, n->a) == groups &&
       r->becomes[n->a] == 0) {
     for (unsigned g = 0; g < groups; g++)

@@ -4,8 +4,21 @@
  * space, rows, columns and pitch. A part that is made anew in every step finds the number of the step before
  * in a table, so that nothing else need be looked at.
  */
-#include "vector.h"
 #include "vfn.h"
+
+PL_COLD bool pl_plane_of(const struct pl_view *v, struct pl_plane *plane) {
+  plane->columns = v->rank > 0 ? v->shape[v->rank - 1] : 1;
+  plane->rows = 1;
+  plane->pitch = v->rank > 1 ? v->stride[v->rank - 2] : 0;
+  for (int d = v->rank - 2; d >= 0; d--) {
+    if (v->shape[d] != 1 && plane->rows != 1 && v->stride[d] != plane->pitch * plane->rows)
+      return false; /* a part of a block whose rows do not follow one another evenly */
+    if (plane->rows == 1)
+      plane->pitch = v->stride[d];
+    plane->rows *= v->shape[d];
+  }
+  return plane->rows > 0 && plane->columns > 0;
+}
 
 enum { FORMS = 24 };
 
@@ -40,7 +53,7 @@ static uint32_t find(const struct form *wanted) {
 /* Gives up if the view is not of the vector unit's memories or has no evenly spaced rows. */
 static PL_COLD bool fold(const struct pl_view *v, struct form *f) {
   struct pl_plane plane;
-  if (pl_view_is_empty(v) || !pl_plane_of(v, &plane))
+  if (!pl_plane_of(v, &plane))
     return false;
   f->rows = plane.rows;
   f->columns = plane.columns;
@@ -69,8 +82,18 @@ uint32_t vfn_form(const struct pl_context *c, struct pl_view *v) {
   return v->form = find(&f);
 }
 
+/* The bytes (rows in ACC) from a view's first element to behind its last. */
+static uint32_t span_of(const struct pl_view *v) {
+  uint32_t bytes = v->space == PL_ACC ? 1 : pl_dtype_bytes(v->dtype);
+  for (unsigned d = 0; d < v->rank; d++)
+    bytes += (uint32_t)(v->shape[d] - 1) * (uint32_t)v->stride[d];
+  if (v->space == PL_ACC && v->rank > 0)
+    bytes += (uint32_t)(v->shape[v->rank - 1] - 1) / pl_context.dim * v->pitch;
+  return bytes;
+}
+
 bool vfn_overlap(const struct pl_view *a, const struct pl_view *b) {
   return !(a->offset == b->offset && a->form == b->form && a->form != 0) &&
-         a->offset < b->offset + pl_view_span(b) && b->offset < a->offset + pl_view_span(a) &&
+         a->offset < b->offset + span_of(b) && b->offset < a->offset + span_of(a) &&
          (a->space == PL_ACC || pl_share_elements(a, b));
 }

@@ -260,7 +260,8 @@ other:
   run_other(fn, refs, scalars, counts);
 }
 
-struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn *fn, const pl_ref *refs) {
+PL_COLD struct vfn_record *vfn_record_for(const struct pl_context *c, const pl_vector_fn *fn,
+                                          const pl_ref *refs) {
   static unsigned random;
   const uint32_t hash = hash_of(fn, refs);
   unsigned probe = 0;

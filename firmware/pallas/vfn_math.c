@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole-ref operations that are vector functions of one load, some arithmetic and one store. */
-#include "pallas.h"
+/* Whole-ref operations of one load, some arithmetic and one store. */
+#include "vfn_whole.h"
 
 #define UNARY(name_, value_)                                                                                 \
-  PL_VECTOR_FN(name_##_fn, 2, 0) {                                                                           \
-    const pl_v x = pl_vload(PL_REF(0));                                                                      \
-    pl_vstore(PL_REF(1), (value_));                                                                          \
+  static void name_##_record(void) {                                                                         \
+    const pl_v x = pl_vload(PL_REF(1));                                                                      \
+    pl_vstore(PL_REF(0), (value_));                                                                          \
   }                                                                                                          \
   void name_(pl_ref o, pl_ref x) {                                                                           \
-    pl_vrun(name_##_fn, PL_REFS(x, o), PL_NO_SCALARS);                                                       \
+    static pl_vector_fn fn = {                                                                               \
+        .name = #name_, .body = name_##_record, .refs = 2, .narrow = 1 << 1, .whole = &vfn_elementwise};     \
+    pl_vrun(&fn, PL_REFS(o, x), PL_NO_SCALARS);                                                              \
   }
 
 UNARY(pl_exp, pl_vexp(x))

@@ -5,7 +5,6 @@
  * over these refs becomes a record (vfn_launch.c).
  */
 #include "vfn.h"
-#include "vector.h"
 
 struct launch {
   pl_vector_fn *fn;
@@ -15,41 +14,47 @@ struct launch {
   struct pl_view *taken[PL_MAX_VECTOR_REFS]; /* it, or a temporary for it */
   struct pl_plane plane[PL_MAX_VECTOR_REFS];
   uint32_t temporary; /* bit i: ref i needs one */
+  bool bounded;       /* to these rows and columns, the rest of the result stays */
+  int32_t bound[2];
   int32_t rows, columns;
 };
 
 static bool check_counts(const struct pl_context *c, const pl_vector_fn *fn, uint32_t refs,
                          uint32_t scalars) {
   if (!c->params.value[TPU_PARAM_VPU_PRESENT]) {
-    pl_fail(PL_ERROR_UNSUPPORTED, "vector function %s: this configuration has no vector unit", fn->name);
+    pl_fail(PL_ERROR_UNSUPPORTED, "%s: this configuration has no vector unit", fn->name);
     return false;
   }
   if (fn->refs == refs && fn->scalars == scalars && refs > 0 && refs <= PL_MAX_VECTOR_REFS &&
       scalars <= PL_MAX_VECTOR_SCALARS)
     return true;
-  pl_fail(PL_ERROR_ARGUMENT,
-          "vector function %s: launched with %u refs and %u scalars, it has %u and %u; at most %d and %d",
+  pl_fail(PL_ERROR_ARGUMENT, "%s: launched with %u refs and %u scalars, it has %u and %u; at most %d and %d",
           fn->name, (unsigned)refs, (unsigned)scalars, fn->refs, fn->scalars, PL_MAX_VECTOR_REFS,
           PL_MAX_VECTOR_SCALARS);
   return false;
 }
 
+static bool is_empty(const struct pl_view *v) {
+  for (unsigned d = 0; d < v->rank; d++)
+    if (v->shape[d] == 0)
+      return true;
+  return false;
+}
+
 static bool check_ref(struct pl_context *c, struct launch *l, unsigned i, pl_ref ref) {
   struct pl_view *const v = pl_use(c, ref);
-  char name[24];
 
   if (v == NULL)
     return false;
   l->view[i] = l->taken[i] = v;
   if (v->space != PL_VMEM && v->space != PL_ACC) {
-    pl_fail(PL_ERROR_REF, "vector function %s: %s is in %s; the vector unit reaches VMEM and ACC, use a copy",
-            l->fn->name, pl_view_name(v, name), pl_space_name(v->space));
+    pl_fail(PL_ERROR_REF, "%s: %pV is in %pM; the vector unit reaches VMEM and ACC, use a copy", l->fn->name,
+            v, v);
     return false;
   }
   const bool plane = pl_plane_of(v, &l->plane[i]);
-  if (pl_view_is_empty(v) || (!plane && v->space == PL_ACC)) {
-    pl_fail(PL_ERROR_SHAPE, "vector function %s: the rows of %s are not evenly spaced, or it is empty",
-            l->fn->name, pl_view_name(v, name));
+  if (is_empty(v) || (!plane && v->space == PL_ACC)) {
+    pl_fail(PL_ERROR_SHAPE, "%s: the rows of %pV are not evenly spaced, or it is empty", l->fn->name, v);
     return false;
   }
   if (!plane || !pl_rows_aligned(v, c->lanes * pl_dtype_bytes(v->dtype)))
@@ -61,8 +66,8 @@ static bool check_ref(struct pl_context *c, struct launch *l, unsigned i, pl_ref
 
 /* The shape, how each ref goes into it, and the program. */
 static bool find_program(struct pl_context *c, struct launch *l) {
-  char text[64], name[24];
-
+  if (l->fn->whole != NULL && !l->fn->whole->check(l->fn, l->taken, l->plane))
+    return false;
   l->rows = l->columns = 0;
   for (unsigned i = 0; i < l->fn->refs; i++) {
     const struct pl_plane *x = &l->plane[i];
@@ -73,18 +78,16 @@ static bool find_program(struct pl_context *c, struct launch *l) {
     const struct pl_view *v = l->taken[i];
     const struct pl_plane *x = &l->plane[i];
     if ((x->rows != l->rows && x->rows != 1) || (x->columns != l->columns && x->columns != 1)) {
-      pl_shape_text(v->shape, v->rank, text);
-      pl_fail(PL_ERROR_SHAPE,
-              "vector function %s: PL_REF(%u), %s, is %s; refs have %d rows of %d columns, or 1 of either",
-              l->fn->name, i, pl_view_name(v, name), text, (int)l->rows, (int)l->columns);
+      pl_fail(PL_ERROR_SHAPE, "%s: PL_REF(%u), %pV, is %pS; refs have %d rows of %d columns, or 1 of either",
+              l->fn->name, i, v, v, (int)l->rows, (int)l->columns);
       return false;
     }
     struct vfn_side *side = &l->key.side[i];
     side->dtype = v->dtype;
     side->acc = v->space == PL_ACC;
-    side->extent = (x->rows == 1 ? VFN_ONE_ROW : 0) | (x->columns == 1 ? VFN_ONE_COLUMN : 0);
+    side->extent = (x->rows == 1 ? 1u * VFN_ONE_ROW : 0) | (x->columns == 1 ? 1u * VFN_ONE_COLUMN : 0);
     side->pitch =
-        !side->acc && x->rows > 1 && x->pitch > 0 && x->pitch <= VFN_PITCH_MOST ? (uint32_t)x->pitch : 0;
+        !side->acc && x->rows > 1 && x->pitch > 0 && x->pitch <= VFN_PITCH_MOST ? (uint16_t)x->pitch : 0;
   }
   const uint32_t rows = ((uint32_t)l->rows + 7) / 8,
                  columns = ((uint32_t)l->columns + c->lanes - 1) / c->lanes;
@@ -94,17 +97,17 @@ static bool find_program(struct pl_context *c, struct launch *l) {
                  along_columns = columns < 2                        ? 1
                                  : columns < 16 && columns % 4 != 0 ? 2
                                                                     : 3;
-  l->key.shape = (l->rows == 1 ? VFN_SHAPE_ONE_ROW : 0) | (l->columns == 1 ? VFN_SHAPE_ONE_COLUMN : 0) |
-                 (l->rows % 8 != 0 ? VFN_SHAPE_RAGGED_ROWS : 0) |
-                 ((uint32_t)l->columns % c->lanes != 0 ? VFN_SHAPE_RAGGED_COLUMNS : 0) |
-                 along_rows << VFN_SHAPE_ROWS_SHIFT | along_columns << VFN_SHAPE_COLUMNS_SHIFT;
+  l->key.shape =
+      (uint8_t)((l->rows == 1 ? VFN_SHAPE_ONE_ROW : 0) | (l->columns == 1 ? VFN_SHAPE_ONE_COLUMN : 0) |
+                (l->rows % 8 != 0 ? VFN_SHAPE_RAGGED_ROWS : 0) |
+                ((uint32_t)l->columns % c->lanes != 0 ? VFN_SHAPE_RAGGED_COLUMNS : 0) |
+                along_rows << VFN_SHAPE_ROWS_SHIFT | along_columns << VFN_SHAPE_COLUMNS_SHIFT);
   l->program = vfn_find(c, &l->key);
   return l->program != NULL;
 }
 
 /* Stored refs: not read only, and no memory in common with another one but element by element. */
 static bool check_stores(struct launch *l) {
-  char name[24];
   const uint32_t before = l->temporary;
 
   for (unsigned i = 0; i < l->fn->refs; i++) {
@@ -112,7 +115,7 @@ static bool check_stores(struct launch *l) {
     if (!(l->program->stores >> i & 1))
       continue;
     if (l->view[i]->flags & PL_VIEW_READ_ONLY) {
-      pl_fail(PL_ERROR_REF, "vector function %s: %s would be written", l->fn->name, pl_view_name(o, name));
+      pl_fail(PL_ERROR_REF, "%s: %pV would be written", l->fn->name, o);
       return false;
     }
     for (unsigned k = 0; k < l->fn->refs; k++) {
@@ -120,9 +123,13 @@ static bool check_stores(struct launch *l) {
       if (k == i || v->buffer != o->buffer || !vfn_overlap(v, o))
         continue;
       if (v->space == PL_ACC || (l->program->stores >> k & 1)) {
-        pl_fail(PL_ERROR_UNSUPPORTED,
-                "vector function %s: PL_REF(%u) and PL_REF(%u) share a part of %s; copy one first",
-                l->fn->name, i, k, pl_view_name(v, name));
+        if (l->fn->whole != NULL)
+          pl_fail(PL_ERROR_UNSUPPORTED,
+                  "%s: a source and the result share a part of %pV in ACC; copy the source first",
+                  l->fn->name, v);
+        else
+          pl_fail(PL_ERROR_UNSUPPORTED, "%s: PL_REF(%u) and PL_REF(%u) share a part of %pV; copy one first",
+                  l->fn->name, i, k, v);
         return false;
       }
       l->temporary |= 1u << k;
@@ -160,6 +167,11 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
             (uint32_t)column_step << TPU_VPU_EDGE_COL_STEP_SHIFT;
   r->rows = (uint32_t)l->rows;
   r->columns = (uint32_t)l->columns;
+  if (l->bounded) { /* what stays is as if it were read */
+    r->rows = (uint32_t)l->bound[0];
+    r->columns = (uint32_t)l->bound[1];
+    r->loads |= p->stores;
+  }
   for (unsigned i = 0; i < l->fn->refs; i++) {
     const struct pl_view *v = l->taken[i];
     const struct vfn_side *side = &p->key.side[i];
@@ -190,6 +202,8 @@ static void describe(const struct pl_context *c, const struct launch *l, struct 
       r->stride[k][2] = -back;
     }
   }
+  if (l->fn->whole != NULL && l->fn->whole->describe != NULL)
+    l->fn->whole->describe(r, l->taken);
 }
 
 static void queue_launch(struct pl_context *c, struct launch *l, const pl_scalar *scalars) {
@@ -198,7 +212,7 @@ static void queue_launch(struct pl_context *c, struct launch *l, const pl_scalar
 
   for (unsigned i = 0; i < l->fn->refs; i++)
     taken[i] = (pl_ref){l->taken[i], l->taken[i]->generation};
-  if (l->temporary == 0)
+  if (l->temporary == 0 && !l->bounded)
     r = vfn_record_for(c, l->fn, taken);
   c->queue[TPU_QUEUE_VPU].owner = NULL;
   describe(c, l, r);
@@ -229,7 +243,7 @@ static PL_COLD void launch_temporaries(struct pl_context *c, struct launch *l, c
       return;
   while (!check_stores(l) && c->status == PL_OK);
   for (unsigned i = 0; i < l->fn->refs && c->status == PL_OK; i++)
-    if (l->taken[i] != l->view[i] && (l->program->loads >> i & 1))
+    if (l->taken[i] != l->view[i] && ((l->program->loads >> i & 1) || l->bounded))
       (void)pl_queue_copy(c, l->view[i], l->taken[i]);
   if (c->status == PL_OK)
     queue_launch(c, l, scalars);
@@ -238,26 +252,40 @@ static PL_COLD void launch_temporaries(struct pl_context *c, struct launch *l, c
       (void)pl_queue_copy(c, l->taken[i], l->view[i]);
 }
 
-void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
-                uint32_t counts) {
-  struct launch l = {.fn = fn, .key.fn = fn};
+static void look(struct pl_context *c, struct launch *l, const pl_ref *refs, const pl_scalar *scalars) {
+  pl_vector_fn *const fn = l->fn;
   const uint32_t before = c->body_used[PL_VMEM];
 
-  if (c->status != PL_OK || !check_counts(c, fn, counts & 0xffff, counts >> 16))
-    return;
+  l->key.fn = fn;
   for (unsigned i = 0; i < fn->refs; i++)
-    if (!check_ref(c, &l, i, refs[i]))
+    if (!check_ref(c, l, i, refs[i]))
       return;
   for (unsigned i = 0; i < fn->scalars; i++)
     if (scalars[i].ref.view != NULL && pl_use(c, scalars[i].ref) == NULL)
       return;
-  if (l.temporary == 0 && vfn_again(c, fn, refs, scalars))
+  if (l->temporary == 0 && !l->bounded && vfn_again(c, fn, refs, scalars))
     return;
-  if (l.temporary == 0 && find_program(c, &l) && check_stores(&l))
-    queue_launch(c, &l, scalars);
-  if (l.temporary != 0 && c->status == PL_OK)
-    launch_temporaries(c, &l, scalars);
+  if (l->temporary == 0 && find_program(c, l) && check_stores(l))
+    queue_launch(c, l, scalars);
+  if (l->temporary != 0 && c->status == PL_OK)
+    launch_temporaries(c, l, scalars);
   c->body_used[PL_VMEM] = before; /* what comes next in temporaries is ordered behind this */
+}
+
+void vfn_launch(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, const pl_scalar *scalars,
+                uint32_t counts) {
+  struct launch l = {.fn = fn};
+
+  if (c->status == PL_OK && check_counts(c, fn, counts & 0xffff, counts >> 16))
+    look(c, &l, refs, scalars);
+}
+
+void vfn_launch_bounded(struct pl_context *c, pl_vector_fn *fn, const pl_ref *refs, int32_t rows,
+                        int32_t columns) {
+  struct launch l = {.fn = fn, .bounded = true, .bound = {rows, columns}};
+
+  if (c->status == PL_OK && check_counts(c, fn, fn->refs, 0))
+    look(c, &l, refs, NULL);
 }
 
 pl_scalar pl_scalar_at(pl_ref ref, const int32_t *index, unsigned n) {

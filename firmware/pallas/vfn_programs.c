@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs of vector functions in the program memory, behind those of whole-ref operations: each is
- * recorded and loaded when a launch first needs it, and found again by its key. When the memory or the table
- * is full all of them go, once no command runs one.
+ * The programs of vector functions in the program memory: each is recorded and loaded when a launch first
+ * needs it, and found again by its key. When the memory or the table is full all of them go, once no command
+ * runs one.
  */
 #include "vfn.h"
 
-enum { VFN_MAX_PROGRAMS = 20 };
+enum { VFN_MAX_PROGRAMS = 24 };
 
 static struct vfn_program programs[VFN_MAX_PROGRAMS];
 static uint32_t loaded, words;
@@ -40,16 +40,17 @@ void pl_vforget(pl_vector_fn *fn) {
 }
 
 static const struct vfn_program *make(struct pl_context *c, const struct vfn_key *key) {
-  const uint32_t first = pl_program_room(c), room = c->params.value[TPU_PARAM_VPU_PROGRAM] - first;
+  const uint32_t room = c->params.value[TPU_PARAM_VPU_PROGRAM];
+  const struct vfn_whole *const whole = key->fn->whole;
   unsigned at;
 
   if (loaded == VFN_MAX_PROGRAMS && !forget_all(c))
     return NULL;
   struct vfn_program *p = &programs[loaded];
   p->key = *key;
-  if (!vfn_record(c, key))
-    return NULL;
-  if (!vfn_compile(c, p))
+  if (whole != NULL && whole->make != NULL)
+    whole->make(c, p, false);
+  else if (!vfn_record(c, key) || !vfn_compile(c, p))
     return NULL;
   if (p->words > room) {
     if (vfn_fail(PL_ERROR_UNSUPPORTED, 0))
@@ -62,8 +63,11 @@ static const struct vfn_program *make(struct pl_context *c, const struct vfn_key
     programs[0] = *p;
     p = &programs[0];
   }
-  p->entry = (uint16_t)(first + words);
-  (void)vfn_emit(c, p, true, &at);
+  p->entry = (uint16_t)words;
+  if (whole != NULL && whole->make != NULL)
+    whole->make(c, p, true);
+  else
+    (void)vfn_emit(c, p, true, &at);
   words += p->words;
   loaded++;
   return p;

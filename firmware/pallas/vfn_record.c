@@ -9,18 +9,19 @@
  * outside a kernel, and the message says that recording is why.
  */
 #include "vfn.h"
-#include "vector.h"
 
 struct vfn_recording vfn_recording;
 
 bool vfn_fail(pl_status status, uint32_t line) {
   const char *const running = pl_recording;
+  const pl_vector_fn *const fn = vfn_recording.key != NULL ? vfn_recording.key->fn : NULL;
   const bool first = pl_context.status == PL_OK;
 
   pl_recording = NULL;
-  pl_fail(status,
-          "vector function %s, line %u: ", vfn_recording.key != NULL ? vfn_recording.key->fn->name : "(none)",
-          (unsigned)line);
+  if (fn != NULL && fn->whole != NULL)
+    pl_fail(status, "%s: ", fn->name);
+  else
+    pl_fail(status, "%s, line %u: ", fn != NULL ? fn->name : "vector function (none)", (unsigned)line);
   pl_recording = running;
   return first;
 }
@@ -347,6 +348,8 @@ static unsigned inside(struct vfn_recording *r, const struct vfn_loop *loop, uns
   const unsigned ragged = loop->parent != 0             ? VFN_SHAPE_RAGGED_ROWS | VFN_SHAPE_RAGGED_COLUMNS
                           : loop->axis == PL_VAXIS_ROWS ? VFN_SHAPE_RAGGED_ROWS
                                                         : VFN_SHAPE_RAGGED_COLUMNS;
+  if (r->neutral)
+    return next;
   const bool outer = has_loops_inside(r);
   r->matters |= (uint8_t)ragged;
   if (!(r->key->shape & ragged))
@@ -392,7 +395,8 @@ void pl_vrecord_end(pl_vloop *handle) {
     r->node[phi].type = (uint8_t)type;
     if (next != phi) {
       const bool masked = from_loops_inside(r, next, phi);
-      if (r->node[next].op == VFN_PHI) { /* a copy, because all of them change at once */
+      if (next >= loop->first && next < (unsigned)loop->first + loop->carried) {
+        /* a copy, because all of them change at once */
         struct vfn_node *copy = add(TPU_VOP_MOV, type, line, 0);
         if (copy == NULL)
           return;
@@ -427,6 +431,7 @@ bool vfn_record(struct pl_context *c, const struct vfn_key *key) {
   r->fn = key->fn;
   r->key = key;
   r->number++;
+  r->neutral = false;
   r->matters = r->stores = r->loads = r->loops = r->loop = r->variables = 0;
   r->nodes = 1;
   head->inputs = head->outputs = head->scratches = head->prefetches = head->grid.rank = 0;

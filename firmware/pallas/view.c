@@ -3,7 +3,7 @@
 #include "internal.h"
 
 /* What PL_NO_REF and refs of operands that do not exist point to: never valid, never NULL. */
-struct pl_view pl_nothing = {.dot = &pl_no_dot, .vector = NULL};
+struct pl_view pl_nothing = {.dot = &pl_no_dot};
 struct pl_dot_record pl_no_dot;
 
 pl_ref pl_no_operand(const char *kind, int n, uint32_t count) {
@@ -110,7 +110,6 @@ static struct pl_view *derive(struct pl_context *c, const struct pl_view *view) 
     *part = *view;
   part->flags = (uint8_t)((view->flags | PL_VIEW_POOLED) & ~PL_VIEW_WHOLE);
   part->dot = &pl_no_dot;
-  part->vector = NULL;
   part->form = 0;
   part->generation = ++c->view_generation;
   part->step = c->step;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions that launches of vector functions cost the scalar core, with arguments. */
+/* Instructions that launches of vector functions and whole-ref operations cost the scalar core, with
+ * arguments. */
 #include "cost.h"
 
 enum { STEPS = 12, ROWS = 32, COLUMNS = 64 };
@@ -23,6 +24,7 @@ static struct cost same = {"vector_launch", 200, 0}, other = {"vector_launch.aft
                    several = {"vector_launch.4_refs_2_results", 310, 0},
                    element = {"vector_launch.smem_scalar", 340, 0}, parts = {"vector_launch.parts", 440, 0},
                    sizes = {"vector_launch.parts_of_other_sizes", 780, 0};
+static struct cost again = {"whole_ref.again", 270, 0}, after = {"whole_ref.after_another", 310, 0};
 
 static void body(void) {
   const pl_ref x = pl_input(0), o = pl_output(0), s = pl_scratch(0), t = pl_scratch(1);
@@ -48,6 +50,15 @@ static void body(void) {
   COST(sizes, pl_vrun(doubled, PL_REFS(sized, sized_to), PL_NO_SCALARS));
 }
 
+static void whole_body(void) {
+  const pl_ref x = pl_input(0), o = pl_output(0), s = pl_scratch(0);
+
+  pl_copy(s, x);
+  pl_add(o, x, s);
+  COST(again, pl_add(o, x, s));
+  COST(after, pl_copy(s, x));
+}
+
 static void row_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[0];
 }
@@ -55,18 +66,20 @@ static void row_map(const pl_grid *g, pl_index *b) {
 int main(void) {
   const pl_array x = pl_hbm_array(1 << 20, PL_F32, PL_SHAPE(STEPS * ROWS, COLUMNS)),
                  o = pl_hbm_array(4 << 20, PL_F32, PL_SHAPE(STEPS * ROWS, COLUMNS));
-  const pl_kernel kernel = {.name = "launch cost",
-                            .body = body,
-                            .grid = PL_GRID(STEPS),
-                            .in = {PL_BLOCK(row_map, ROWS, COLUMNS)},
-                            .out = {PL_BLOCK(row_map, ROWS, COLUMNS)},
-                            .scratch = {PL_VMEM(PL_F32, ROWS, COLUMNS), PL_SMEM(PL_F32, 4)}};
+  pl_kernel kernel = {.name = "launch cost",
+                      .body = body,
+                      .grid = PL_GRID(STEPS),
+                      .in = {PL_BLOCK(row_map, ROWS, COLUMNS)},
+                      .out = {PL_BLOCK(row_map, ROWS, COLUMNS)},
+                      .scratch = {PL_VMEM(PL_F32, ROWS, COLUMNS), PL_SMEM(PL_F32, 4)}};
 
-  for (int call = 0; call < 2; call++)
+  for (int call = 0; call < 4; call++) {
+    kernel.body = call < 2 ? body : whole_body;
     if (pl_call(&kernel, PL_ARGS(x), PL_RESULTS(o)) != PL_OK) {
       printf("launch_cost: %s\n", pl_error_message());
       return BOOT_EXIT_KERNEL;
     }
-  const struct cost costs[] = {same, other, more, several, element, parts, sizes};
+  }
+  const struct cost costs[] = {same, other, more, several, element, parts, sizes, again, after};
   return cost_report(costs, sizeof costs / sizeof costs[0]);
 }

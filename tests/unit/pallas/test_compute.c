@@ -477,7 +477,7 @@ static void test_errors(void) {
       {PL_ERROR_UNSUPPORTED, {"pl_add: a source and the result share a part of scratch 2 in ACC"}},
       {PL_ERROR_BUDGET, {"pl_copy: the view int32 [", ", 8] of scratch 3 is not aligned", "a temporary of"}},
       {PL_ERROR_REF, {"pl_dot: the result is every 2 rows"}},
-      {PL_ERROR_SHAPE, {"pl_copy: int32 [2, 40] does not go into int32 [20, 40]"}},
+      {PL_ERROR_SHAPE, {"pl_broadcast: int32 [2, 40] does not go into int32 [20, 40]"}},
   };
   pl_array x = suite_array(PL_INT32, PL_SHAPE(20, 40)), o = suite_array(PL_INT32, PL_SHAPE(20, 40));
   suite_fill(&x);

@@ -3,24 +3,31 @@
  * Plans: everything about a kernel that does not depend on where its arrays lie, made once and found
  * again by contents (key.c).
  *
- * Plans live in an arena. When it is full all of them are dropped: kernels that a program alternates
- * between fit together, and a program with hundreds runs each for long.
+ * Plans live in an arena, the memory that the program leaves free. When it is full all of them are dropped:
+ * kernels that a program alternates between fit together, and a program with hundreds runs each for long.
  */
 #include "internal.h"
 
+#ifdef TPU_HOST
 static _Alignas(
-    16) uint8_t arena[PL_ARENA_BYTES * (sizeof(void *) / 4)]; /* pointers are what grows on a host */
-static uint32_t arena_used, arena_end = sizeof arena;         /* what is free lies between */
+    16) uint8_t arena[PL_ARENA_BYTES * sizeof(void *) / 4]; /* pointers are what grows on a host */
+#define ARENA_END (arena + sizeof arena)
+#else
+extern uint8_t __plans[], __plans_end[]; /* linker script */
+#define arena     __plans
+#define ARENA_END __plans_end
+#endif
+static uint8_t *arena_used = arena, *arena_end = ARENA_END; /* what is free lies between */
 static struct pl_plan *plans, *inner_plans;
 
 void *pl_arena_take(uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
-  if (bytes > arena_end - arena_used) {
-    pl_fail(PL_ERROR_LIMIT, "the plan does not fit: of PL_ARENA_BYTES (%u) %u are left beside running plans",
-            (unsigned)sizeof arena, (unsigned)(arena_end - arena_used));
+  if (bytes > (uint32_t)(arena_end - arena_used)) {
+    pl_fail(PL_ERROR_LIMIT, "the plan does not fit: of %u bytes for plans %u are left beside running ones",
+            (unsigned)(ARENA_END - arena), (unsigned)(arena_end - arena_used));
     return NULL;
   }
-  uint8_t *taken = arena + arena_used;
+  uint8_t *const taken = arena_used;
   arena_used += bytes;
   for (uint32_t i = 0; i < bytes; i++)
     taken[i] = 0;
@@ -93,8 +100,8 @@ static struct pl_cursor *cursor_of(struct pl_plan *plan, uint32_t lead) {
 static void forget_plans(struct pl_context *c) {
   plans = inner_plans = NULL;
   c->last_inner = c->stats.inner = c->stats.plan = NULL;
-  arena_used = 0;
-  arena_end = sizeof arena;
+  arena_used = arena;
+  arena_end = ARENA_END;
   for (unsigned q = 0; q < PL_QUEUES; q++) {
     c->queue[q].owner = NULL; /* which was in the arena */
     c->queue[q].epoch = c->queue[q].issued;
@@ -275,22 +282,22 @@ static bool same_nesting(const struct pl_nesting *a, const struct pl_nesting *b)
 }
 
 /* Takes what is free from a place of the arena on to the next plan that runs, if it is more than there is. */
-static void consider(const struct pl_context *c, const uint8_t *from) {
-  const uint8_t *to = arena + sizeof arena;
+static void consider(const struct pl_context *c, uint8_t *from) {
+  uint8_t *to = ARENA_END;
 
   for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer)
-    if ((const uint8_t *)f->plan >= from && (const uint8_t *)f->plan < to)
-      to = (const uint8_t *)f->plan;
-  if ((uint32_t)(to - from) > arena_end - arena_used) {
-    arena_used = (uint32_t)(from - arena);
-    arena_end = (uint32_t)(to - arena);
+    if ((uint8_t *)f->plan >= from && (uint8_t *)f->plan < to)
+      to = (uint8_t *)f->plan;
+  if (to - from > arena_end - arena_used) {
+    arena_used = from;
+    arena_end = to;
   }
 }
 
 /* Drops all plans that do not run. The largest gap between the others is free then. */
 static void forget_idle_plans(struct pl_context *c) {
   plans = inner_plans = NULL;
-  arena_used = arena_end = 0;
+  arena_used = arena_end = arena;
   consider(c, arena);
   for (const struct pl_frame *f = c->frame; f != NULL; f = f->outer) {
     struct pl_plan **list = f->plan->nesting != NULL ? &inner_plans : &plans;
@@ -309,10 +316,10 @@ static pl_status make(struct pl_context *c, const pl_kernel *kernel, pl_arrays a
   struct pl_plan **const list = nesting != NULL ? &inner_plans : &plans;
 
   for (int attempt = 0; attempt < 2; attempt++) {
-    const uint32_t before = arena_used;
+    uint8_t *const before = arena_used;
     struct pl_plan *plan = pl_arena_take(sizeof *plan);
     if (plan != NULL && plan_make(plan, kernel, args, results, nesting) == PL_OK) {
-      plan->end = arena + arena_used;
+      plan->end = arena_used;
       plan->version = pl_allocation_version;
       plan->next = *list;
       *list = plan;
@@ -320,7 +327,7 @@ static pl_status make(struct pl_context *c, const pl_kernel *kernel, pl_arrays a
       return PL_OK;
     }
     arena_used = before;
-    if (c->status != PL_ERROR_LIMIT || before == 0)
+    if (c->status != PL_ERROR_LIMIT || before == arena)
       break;
     if (nesting != NULL)
       forget_idle_plans(c);

@@ -20,18 +20,23 @@ static PL_COLD void fail_deadlock(struct pl_context *c, uint32_t status) {
 #define NAME(name, value, text) [value] = #name,
   static const char *const queues[] = {TPU_QUEUE_LIST(NAME)};
 #undef NAME
+  uint32_t value[TPU_REG_SEM_VALUE_COUNT];
+  const uint32_t semaphores = c->plan != NULL ? c->body_used[PL_SEMAPHORE] : 0;
+
   if (c->status != PL_OK)
     return;
+  /* All at once: to read on, between words of the message, is what a hart does that hangs. */
+  for (uint32_t i = 0; i < semaphores; i++)
+    (void)!tpu_sem_read(&c->sem, PL_FIRST_SEMAPHORE + i, &value[i]);
   pl_fail(PL_ERROR_DEADLOCK,
           "deadlock: nothing is in flight and every command waits for a signal nobody can send;");
   pl_message_add(" waiting:");
   for (unsigned q = 0; q < PL_QUEUES; q++)
     if (status >> (TPU_REG_STATUS_WAITING_SHIFT + q) & 1)
       pl_message_add(" %s", queues[q]);
-  for (uint32_t i = 0; c->plan != NULL && i < c->body_used[PL_SEMAPHORE]; i++) {
-    uint32_t value = 0, s = PL_FIRST_SEMAPHORE + i;
-    (void)!tpu_sem_read(&c->sem, s, &value);
-    pl_message_add("; semaphore %u holds %u, started %u, waited for %u", (unsigned)s, (unsigned)value,
+  for (uint32_t i = 0; i < semaphores; i++) {
+    const uint32_t s = PL_FIRST_SEMAPHORE + i;
+    pl_message_add("; semaphore %u holds %u, started %u, waited for %u", (unsigned)s, (unsigned)value[i],
                    (unsigned)pl_semaphores[s].started, (unsigned)pl_semaphores[s].waited);
   }
 }

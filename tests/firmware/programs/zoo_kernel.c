@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
                               .grid = PL_GRID(4),
                               .in = {PL_BLOCK(row_map, 16, 32), PL_IN_HBM},
                               .out = {PL_BLOCK(row_map, 16, 32), PL_IN_HBM, PL_IN_HBM},
-                              .scratch = {PL_VMEM(PL_F32, 16, 32), PL_SEMAPHORES(2)}};
+                              .scratch = {PL_VMEM(PL_F32, 16, 32), PL_SEMAPHORES(8)}};
     pl_kernel good = kernel;
     good.name = "good";
     good.body = copy_body;

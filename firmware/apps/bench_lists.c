@@ -50,6 +50,15 @@ static void short_body(void) {
             pl_at(pl_prefetch(0), PL_DS(pl_program_id(0) * SHORT_BLOCK, SHORT_BLOCK)));
 }
 
+/* The pipeline goes by the list, and the body only copies from block to block. */
+static void copy_body(void) {
+  pl_copy(pl_output(0), pl_input(0));
+}
+
+static void listed_map(const pl_grid *g, pl_index *b) {
+  b[0].list = pl_at(pl_prefetch(0), PL_DS(g->id[1] * BLOCK, BLOCK));
+  b[1].start = g->id[0];
+}
 static void rows_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[1];
   b[1].start = g->id[0];
@@ -141,14 +150,17 @@ static void run(struct work *w, pl_dtype dtype, pl_shape rows, pl_shape table) {
 
 static void rows_in_hbm(const char *name, void (*body)(void), bool to_table, bool adds) {
   enum { BYTES = ENTRIES * COLUMNS * 4 };
+  const pl_block_spec *const listed =
+      PL_SPEC(PL_DIMS(BLOCK, PANEL), .map = listed_map, .kind = {PL_INDIRECT}, .buffer_count = 3);
+  const pl_block_spec *const table = body == copy_body ? listed : PL_IN_HBM;
   const pl_block_spec *const block = PL_SPEC(PL_DIMS(BLOCK, PANEL), .map = rows_map, .buffer_count = 3);
   struct work w = {.name = name,
                    .kernel = {.name = name,
                               .body = body,
                               .grid = PL_GRID(PANELS, ENTRIES / BLOCK),
                               .num_scalar_prefetch = 1,
-                              .in = {to_table ? block : PL_IN_HBM},
-                              .out = {to_table ? PL_IN_HBM : block}},
+                              .in = {to_table ? block : table},
+                              .out = {to_table ? table : block}},
                    .to_table = to_table,
                    .adds = adds,
                    .moved = ENTRIES * PANELS,
@@ -176,6 +188,8 @@ static void rows_in_vmem(void) {
 int main(void) {
   rows_in_hbm("gather_8192_rows256", gather_body, false, false);
   rows_in_hbm("scatter_8192_rows256", scatter_body, true, false);
+  rows_in_hbm("indirect_in_8192_rows256", copy_body, false, false);
+  rows_in_hbm("indirect_out_8192_rows256", copy_body, true, false);
   rows_in_hbm("scatter_add_8192_rows256", add_body, true, true);
   rows_in_vmem();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;

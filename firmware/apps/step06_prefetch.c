@@ -33,6 +33,26 @@ static pl_status gather(pl_array table, pl_array x, pl_array o, int32_t n) {
 }
 /* [end] */
 
+/* [list] */
+/* Not blocks but single rows: the map gives a list of their numbers, here eight entries of the table. */
+static void rows_of_list(const pl_grid *g, pl_index *b) {
+  b[0].list = pl_at(pl_prefetch(0), PL_DS(g->id[0] * ROWS, ROWS));
+  b[1].start = 0;
+}
+
+static pl_status gather_rows(pl_array table, pl_array x, pl_array o) {
+  const pl_kernel kernel = {
+      .name = "gather rows",
+      .body = body,
+      .grid = PL_GRID(MOST / ROWS),
+      .num_scalar_prefetch = 1,
+      .in = {PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = rows_of_list, .kind = {PL_INDIRECT})},
+      .out = {PL_BLOCK(in_order, ROWS, COLUMNS)},
+  };
+  return pl_call(&kernel, PL_ARGS(table, x), PL_RESULTS(o));
+}
+/* [end] */
+
 static void run(pl_array table, pl_array x, pl_array o, const int32_t *blocks, int32_t n) {
   int32_t *pt = pl_hbm_pointer(&table), runs = 0;
   const int32_t *px = pl_hbm_pointer(&x), *po = pl_hbm_pointer(&o), size = ROWS * COLUMNS;
@@ -52,6 +72,21 @@ static void run(pl_array table, pl_array x, pl_array o, const int32_t *blocks, i
   step_equal("fetches of call with steps:", n, (int32_t)stats.copies[0], runs);
 }
 
+static void run_rows(pl_array table, pl_array x, pl_array o) {
+  int32_t *pt = pl_hbm_pointer(&table);
+  const int32_t *px = pl_hbm_pointer(&x), *po = pl_hbm_pointer(&o);
+
+  printf("rows");
+  for (int32_t i = 0; i < MOST; i++) {
+    pt[i] = i * i * 5 % (BLOCKS * ROWS);
+    printf(" %d", (int)pt[i]);
+  }
+  step_must(gather_rows(table, x, o));
+  printf(": %u fetches\n", (unsigned)step_stats().copies[0]);
+  for (int32_t i = 0; i < MOST * COLUMNS; i++)
+    step_equal("element", i, po[i], px[pt[i / COLUMNS] * COLUMNS + i % COLUMNS]);
+}
+
 int main(void) {
   pl_array table = step_array(PL_INT32, PL_SHAPE(MOST));
   pl_array x = step_array(PL_INT32, PL_SHAPE(BLOCKS * ROWS, COLUMNS));
@@ -63,5 +98,6 @@ int main(void) {
   run(table, x, o, (const int32_t[]){3, 15, 0, 7, 1}, 5);
   run(table, x, o, (const int32_t[]){3, 3, 3, 7, 0, 0, 12, 5, 5, 3}, 10);
   run(table, x, o, NULL, 0);
+  run_rows(table, x, o);
   return BOOT_EXIT_OK;
 }

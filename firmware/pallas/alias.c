@@ -22,6 +22,8 @@ pl_status pl_alias_plan(struct pl_plan *plan, struct pl_operand *out, unsigned i
     same = array->shape[d] == other->shape[d];
   if (!same)
     return pl_fail_operand(PL_ERROR_SHAPE, out, "%pA, and its alias, input %u, is %pA", array, input, other);
+  if (in->listed)
+    return pl_fail_operand(PL_ERROR_UNSUPPORTED, out, "alias of input %u, which goes by lists", input);
   if (in->alias != NULL)
     return pl_fail_operand(PL_ERROR_SPEC, out, "input %u is already the alias of output %u", input,
                            (unsigned)in->alias->number);

@@ -2,6 +2,13 @@
 /* Blocks at the edge, outside, and come back to; where an output's blocks go. */
 #include "pipeline.h"
 
+void pl_add_position(const pl_grid *at) {
+  pl_message_add(" at grid position (");
+  for (unsigned d = 0; d < at->rank; d++)
+    pl_message_add(d ? ", %d" : "%d", (int)at->id[d]);
+  pl_message_add(")");
+}
+
 /* "block [1, 2] at grid position (3) of the array [..]" and what would be right in every dimension. */
 void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
   pl_shape index = {.rank = op->rank}, block = index, array = index;
@@ -17,11 +24,9 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
     array.extent[d] = dim->extent;
     elements = elements && values[d] >= 0 && values[d] % dim->block == 0 && values[d] < dim->extent;
   }
-  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %pE at grid position ", &index);
-  pl_message_add("(");
-  for (unsigned d = 0; d < at->rank; d++)
-    pl_message_add(d ? ", %d" : "%d", (int)at->id[d]);
-  pl_message_add("), outside the array %pE of blocks %pE", &array, &block);
+  pl_fail_operand(PL_ERROR_BLOCK_INDEX, op, "its map returned block %pE", &index);
+  pl_add_position(at);
+  pl_message_add(", outside the array %pE of blocks %pE", &array, &block);
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     if ((uint32_t)values[d] >= dim->blocks)
@@ -38,10 +43,12 @@ void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at) {
 }
 
 bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at) {
-  bool changed = false, edge = false;
+  bool changed = op->listed, edge = false; /* what a list says may have changed */
   uint32_t address = op->address;
 
   op->map(at, op->index);
+  if (op->listed && !pl_take_list(op, at))
+    return false;
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     const int32_t start = op->index[d].start, size = op->index[d].size;
@@ -72,7 +79,7 @@ bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]) {
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
     int32_t left = dim->size;
-    if (dim->kind != PL_BOUNDED) {
+    if (dim->kind < PL_BOUNDED) {
       left = dim->extent - (dim->kind == PL_ELEMENT ? dim->last : dim->last * dim->block);
       if (left > dim->block)
         left = dim->block;
@@ -168,17 +175,24 @@ void pl_keep_place(struct pl_latch *latch, const struct pl_operand *op) {
   }
 }
 
+/* Of a block that may not be whole. */
+static bool look_at_edge(const struct pl_operand *op, struct pl_latch *latch) {
+  latch->cut = pl_valid_part(op, latch->valid);
+  latch->list = op->list;
+  return latch->cut || op->listed;
+}
+
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
   bool ragged = op->general;
 
   latch->address = op->address;
   for (unsigned d = 0; d < op->rank; d++)
     ragged |= (uint32_t)op->dim[d].last >= op->dim[d].full;
-  latch->ragged = ragged && pl_valid_part(op, latch->valid);
+  latch->ragged = ragged && look_at_edge(op, latch);
   latch->load = op->inout;
   if (PL_UNLIKELY(op->keeps_place))
     pl_keep_place(latch, op);
-  if (op->inout || (latch->ragged && pl_is_empty(op, latch->valid)))
+  if (op->inout || (latch->ragged && (op->listed || pl_is_empty(op, latch->valid))))
     return; /* any block may come back, or nothing of it is written */
   if (PL_LIKELY(!was_visited(op)))
     return;

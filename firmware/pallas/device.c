@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime's hold on the device: start, recovery, and its errors in words. */
-#include "internal.h"
+#include "pipeline.h"
 
 /* Far more than outstanding x latency + 1000 cycles. */
 #define ABORT_POLLS 1000000u
@@ -136,6 +136,8 @@ void pl_device_error(void) {
     pl_message_add(": semaphore %u keeps %u", (unsigned)e.detail[0], (unsigned)e.detail[1]);
   else
     pl_message_add(": details 0x%x 0x%x", (unsigned)e.detail[0], (unsigned)e.detail[1]);
+  if (e.code == TPU_ERROR_INDEX)
+    pl_add_entry(c, e.tag, (int32_t)e.detail[0], (int32_t)e.detail[1]);
 }
 
 #ifndef TPU_HOST

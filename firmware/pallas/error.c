@@ -209,8 +209,10 @@ static void become(struct pl_context *c, pl_status status) {
 
 const char *pl_recording;
 
-void pl_message_keep(bool keep) {
+bool pl_message_keep(bool keep) {
+  const bool before = kept;
   kept = keep;
+  return before;
 }
 
 /* On the host, which message is told: tests hold the list of all of them against the messages they provoke.

@@ -179,10 +179,16 @@ struct pl_dim {
   uint32_t stride; /* from index to index: bytes, or rows in ACC */
   uint32_t blocks; /* all indices, those of ragged blocks included */
   int32_t block, extent;
-  int32_t size;    /* BOUNDED: evaluated last */
+  int32_t size;    /* BOUNDED, INDIRECT: evaluated last */
   uint32_t memory; /* stride of an element in the array */
   uint32_t chip;   /* and in the buffer */
   uint8_t kind;    /* enum pl_dimension_kind */
+};
+
+/* The indices of an INDIRECT dimension; their number is the dimension's size. */
+struct pl_list {
+  struct pl_buffer *buffer; /* in SMEM */
+  uint32_t address;
 };
 
 /* Where a block goes, kept from its evaluation to its write-back. */
@@ -190,13 +196,15 @@ struct pl_latch {
   struct pl_latch *next;
   uint32_t first; /* step with which the run begins */
   uint32_t address;
-  bool ragged;
+  bool ragged;                /* not whole, or by a list: what writes it back looks at it */
+  bool cut;                   /* if ragged: not whole */
   bool load;                  /* the block is to be loaded */
   int32_t valid[PL_MAX_RANK]; /* if ragged, or kept for comparison: elements inside the array */
   /* of operands that are loaded or aliased */
   int32_t start[PL_MAX_RANK]; /* first element */
   struct pl_buffer *buffer;
   struct pl_latch *after; /* the load waits until this run's write-back is queued */
+  struct pl_list list;
 };
 
 enum pl_operand_kind {
@@ -208,6 +216,7 @@ enum pl_operand_kind {
 /* A DMA between a block in memory and a buffer on the chip: the words that do not change. */
 struct pl_transfer {
   uint8_t memory, chip; /* enum tpu_space */
+  bool listed;          /* level 0 is the INDIRECT dimension */
   uint32_t row_bytes, count01, count2;
   uint32_t memory_stride[3], chip_stride[3];
 };
@@ -231,6 +240,7 @@ struct pl_operand {
   uint32_t base;        /* address of block 0 */
   bool output, pending; /* pending: followed, and the next step has another block */
   bool general;         /* has dimensions of other kinds than BLOCKED and SQUEEZED */
+  bool listed;          /* one of them is INDIRECT */
   bool unfilled;        /* PL_FILL_UNSPECIFIED */
   bool empty;           /* a scalar prefetch argument without elements */
   bool inout, revisit;  /* outputs that are loaded: loaded.c */
@@ -245,7 +255,8 @@ struct pl_operand {
   uint32_t flushed;         /* loaded: ticket of the last write-back */
   uint32_t load_tag;        /* of the next load; counts them */
   struct pl_queue *load_queue;
-  uint32_t pattern; /* pad_value as the DMA writes it */
+  struct pl_list list; /* listed: evaluated last */
+  uint32_t pattern;    /* pad_value as the DMA writes it */
   uint8_t kind, rank, space, dtype;
   struct pl_group group;
   struct pl_transfer transfer;
@@ -406,8 +417,8 @@ extern const char *pl_message_told; /* for tests: the format of the latest error
 /* Appends to the message. */
 PL_COLD void pl_message_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 PL_COLD void pl_message_clear(void);
-/* Errors while this is on change the status and not the message. */
-PL_COLD void pl_message_keep(bool keep);
+/* Errors while this is on change the status and not the message. Returns what it was. */
+PL_COLD bool pl_message_keep(bool keep);
 /* Whether an argument is NULL that must not be; a sticky error then. */
 PL_COLD bool pl_is_null(const void *pointer, const char *who);
 /* How an entry begins that is not for bodies; false with a sticky error. */
@@ -622,7 +633,8 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan);
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op);
 bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch);
 pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space);
-/* Elements of the block evaluated last that lie inside the array; true if that is not all of it. */
+/* Elements of the block evaluated last that lie inside the array, or that a list names; true if that is not
+   all of it. */
 bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]);
 
 /* ---- scalar.c ---- */

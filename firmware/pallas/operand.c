@@ -71,6 +71,14 @@ static pl_status count_indices(const struct pl_operand *op, unsigned d, int32_t 
     dim->blocks = (uint32_t)extent + 1;
     dim->full = 0;
     return PL_OK;
+  case PL_INDIRECT:
+    if ((uint32_t)extent > TPU_DMA_BOUND_ROWS_MASK)
+      return pl_fail_operand(PL_ERROR_LIMIT, op,
+                             "block dimension %u is INDIRECT, and the array has %d there; %u is the most", d,
+                             (int)extent, (unsigned)TPU_DMA_BOUND_ROWS_MASK);
+    dim->blocks = 1;
+    dim->full = 0;
+    return PL_OK;
   default:
     dim->blocks = ((uint32_t)extent - 1) / (uint32_t)block + 1;
     dim->full = (uint32_t)(extent / block);
@@ -84,12 +92,16 @@ static pl_status check_in_place(const struct pl_operand *op, unsigned d, const p
   const bool columns = d + 1 == array->rank;
   const uint32_t unit = array->space == PL_VMEM ? pl_context.lanes : pl_context.dim;
 
-  if (dim->kind == PL_BOUNDED || (dim->kind == PL_ELEMENT && dim->full != dim->blocks))
+  if (dim->kind >= PL_BOUNDED || (dim->kind == PL_ELEMENT && dim->full != dim->blocks))
     return pl_fail_operand(
         PL_ERROR_UNSUPPORTED, op,
         "block dimension %u is %s, and the array is used in place in %pN: there is no block "
         "to fill; copy in the body, or use an array in HBM",
-        d, dim->kind == PL_BOUNDED ? "BOUNDED" : "ELEMENT with pad_high", array);
+        d,
+        dim->kind == PL_INDIRECT  ? "INDIRECT"
+        : dim->kind == PL_BOUNDED ? "BOUNDED"
+                                  : "ELEMENT with pad_high",
+        array);
   if (dim->blocks != dim->full)
     return pl_fail_operand(
         PL_ERROR_SPEC, op,
@@ -126,7 +138,7 @@ static pl_status plan_dimension(struct pl_operand *op, unsigned d, const pl_bloc
                            d, (int)dim->block);
   if (count_indices(op, d, whole ? 0 : spec->pad_high[d]) != PL_OK)
     return pl_context.status;
-  const bool elements = dim->kind == PL_ELEMENT || dim->kind == PL_BOUNDED;
+  const bool elements = dim->kind >= PL_ELEMENT;
   dim->stride = dim->memory * (elements ? 1u : (uint32_t)dim->block);
   op->general = op->general || elements;
   if (op->kind != PL_OPERAND_DIRECT)
@@ -201,21 +213,25 @@ static pl_status plan_fill(struct pl_operand *op, const pl_block_spec *spec) {
 }
 
 /* What the header has and this version has not. */
-static pl_status check_supported(const struct pl_operand *op, const pl_block_spec *spec) {
+static pl_status check_supported(struct pl_operand *op, const pl_block_spec *spec) {
   for (unsigned d = 0; d < PL_MAX_RANK; d++) {
     if (spec->kind[d] > PL_INDIRECT)
       return pl_fail_operand(PL_ERROR_SPEC, op,
                              "block dimension %u is of kind %u; PL_INDIRECT (%d) is the last", d,
                              (unsigned)spec->kind[d], PL_INDIRECT);
-    if (spec->kind[d] == PL_INDIRECT)
-      return pl_fail_operand(
-          PL_ERROR_UNSUPPORTED, op,
-          "block dimension %u is INDIRECT, which is not in this version; gather with copies "
-          "in the body",
-          d);
     if (d >= spec->rank && spec->kind[d] != PL_BLOCKED)
       return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has a kind, and the block has rank %u", d,
                              (unsigned)spec->rank);
+    if (spec->kind[d] != PL_INDIRECT)
+      continue;
+    if (op->listed || spec->inout || spec->revisit_any || spec->alias)
+      return pl_fail_operand(
+          PL_ERROR_UNSUPPORTED, op, "block dimension %u is INDIRECT, and %s", d,
+          op->listed
+              ? "so is one before; a block goes by one list"
+              : "rows of two lists may be the same: no inout, no revisit_any, no alias; gather and scatter "
+                "in the body");
+    op->listed = true;
   }
   if (!op->output && (spec->revisit_any || spec->inout || spec->alias))
     return pl_fail_operand(PL_ERROR_SPEC, op, "%s is of outputs",
@@ -263,10 +279,11 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   }
   op->map = spec != NULL ? spec->map : NULL;
   for (unsigned d = 0; d < op->rank && op->map == NULL; d++)
-    if (op->dim[d].kind == PL_BOUNDED)
-      return pl_fail_operand(PL_ERROR_SPEC, op,
-                             "block dimension %u is BOUNDED and there is no map to give its size", d);
-  op->moves = op->map != NULL && blocks > 1;
+    if (op->dim[d].kind >= PL_BOUNDED)
+      return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u is %s and there is no map to give its %s",
+                             d, op->dim[d].kind == PL_BOUNDED ? "BOUNDED" : "INDIRECT",
+                             op->dim[d].kind == PL_BOUNDED ? "size" : "list");
+  op->moves = op->map != NULL && (blocks > 1 || op->listed);
   op->buffers = !op->moves ? 1 : spec->buffer_count == 0 ? 2 : spec->buffer_count;
   if (op->buffers > PL_MAX_BUFFERS)
     return pl_fail_operand(PL_ERROR_LIMIT, op, "%u buffers; PL_MAX_BUFFERS is %d", (unsigned)op->buffers,
@@ -294,7 +311,7 @@ pl_status pl_operand_plan(struct pl_operand *op, const pl_block_spec *spec, cons
   if (op->kind != PL_OPERAND_BLOCKED)
     return PL_OK;
   op->table = blocks > PL_MAX_REVISIT_BLOCKS;
-  if (op->output && op->moves && !op->inout && (!op->table || steps <= PL_MAX_REVISIT_STEPS)) {
+  if (op->output && op->moves && !op->inout && !op->listed && (!op->table || steps <= PL_MAX_REVISIT_STEPS)) {
     op->visited_words = (uint32_t)(blocks + 31) / 32;
     if (op->table) /* of two words a place, a quarter of them free at least */
       for (op->visited_words = 4; op->visited_words / 8 * 3 < steps;)

@@ -161,7 +161,7 @@ typedef struct pl_grid {
 typedef struct pl_index {
   int32_t start; /* PL_BLOCKED: block index; other kinds: element */
   int32_t size;  /* PL_BOUNDED: elements from start on, 0 .. the block's extent */
-  pl_ref list;   /* PL_INDIRECT: the indices */
+  pl_ref list;   /* PL_INDIRECT: the indices, int32 in SMEM, as many as the block has or fewer */
 } pl_index;
 
 /*
@@ -176,8 +176,19 @@ enum pl_dimension_kind {
   PL_SQUEEZED,    /* one element, and the ref lacks the dimension; shape 0 or 1 */
   PL_ELEMENT,     /* windows of the extent `shape` that may overlap; the map returns the first element */
   PL_BOUNDED,     /* the map returns the first element and how many, `shape` at most */
-  PL_INDIRECT,    /* by a list of indices: not in this version */
+  PL_INDIRECT,    /* gathers and scatters: the map returns a list of indices, `shape` at most */
 };
+
+/*
+ * PL_INDIRECT. An input's block is the rows (or what lies in that dimension) that the list names, gathered by
+ * one copy; what the list is too short for is filled. An output's block is scattered: row i goes where entry
+ * i says; what is behind the list is dropped, rows that no list names stay, and of equal indices the later
+ * one stands, in a list and from step to step. The list is a scalar prefetch argument or a part of it
+ * (b[0].list = pl_at(pl_prefetch(0), PL_DS(8 * g->id[0], 8))), or in pl_emit_pipeline() any such ref of the
+ * body around it. It is read when the block is copied, by the DMA: of an output when the block is written
+ * back, so that it must not change before. Every step of such an operand is a copy, unless the list is empty.
+ * One dimension of an operand can be so, and no operand with inout, revisit_any or alias.
+ */
 
 /* What the part of an input block holds that lies behind the array's end (or the size of PL_BOUNDED). */
 enum pl_fill_kind {

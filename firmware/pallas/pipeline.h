@@ -9,6 +9,8 @@
 
 /* ---- block.c ---- */
 PL_COLD void pl_fail_block_index(const struct pl_operand *op, const pl_grid *at);
+/* " at grid position (1, 2)", added to a message. */
+PL_COLD void pl_add_position(const pl_grid *at);
 /* One dimension of evaluate() that lies at the edge (true) or outside (an error). */
 PL_COLD bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsigned d);
 /* evaluate() for any rank and any kinds of dimensions. */
@@ -34,6 +36,21 @@ static inline bool pl_latches_overlap(const struct pl_operand *op, const struct 
 }
 /* The same in the next latch, for the run that begins with this step. */
 void pl_latch_block(struct pl_operand *op, uint32_t first);
+
+/* ---- indirect.c ---- */
+/*
+ * Takes the list that the map has just named as the operand's: index[].size becomes its length, index[].start
+ * 0. False with a sticky error.
+ */
+bool pl_take_list(struct pl_operand *op, const pl_grid *at);
+/*
+ * Adds to the message whose list has an entry outside the array, by the tag of the copy that found it, in
+ * which step, and at which position, if that can be told.
+ */
+PL_COLD void pl_add_entry(struct pl_context *c, uint32_t tag, int32_t entry, int32_t value);
+/* Stages what the next command of a queue needs of a list, and what it waits for; enters it as a reader. */
+void pl_stage_list(const struct pl_queue *q, const struct pl_operand *op, const struct pl_list *list,
+                   struct pl_deps *deps);
 
 /* ---- pipeline.c ---- */
 /* A fetch whose queue looked full or has other words staged. */

@@ -8,6 +8,8 @@
  */
 #include "predict.h"
 
+enum { ROW_OF_LIST = 2 }; /* cycles that the DMA takes at least for a row by a list */
+
 /*
  * Rows that follow one another make one. A row takes the beats of the port that it touches: for rows that
  * begin anywhere at multiples of g bytes these are (row + port - g) / port on average, g a power of two up to
@@ -26,17 +28,20 @@ struct pl_moved pl_moved_of(const struct pl_operand *op) {
   m.empty = ragged && pl_is_empty(op, valid);
   for (int d = op->rank - 1; d >= 0; d--) {
     const uint32_t here = (uint32_t)(ragged ? valid[d] : op->dim[d].block);
-    if (joined) {
+    const bool listed = op->dim[d].kind == PL_INDIRECT;
+    if (joined && !listed) {
       row *= here;
     } else {
       rows *= here;
       begins |= op->dim[d].memory;
     }
-    joined = joined && here == (uint32_t)op->dim[d].extent;
+    joined = joined && !listed && here == (uint32_t)op->dim[d].extent;
     m.whole *= (uint32_t)op->dim[d].block;
     m.part *= here;
   }
   m.cycles = (rows * (row + port - (begins & -begins)) + port - 1) / port;
+  if (op->listed && m.cycles < ROW_OF_LIST * rows)
+    m.cycles = ROW_OF_LIST * rows;
   if (!op->output && !op->unfilled)
     m.cycles += (m.whole - m.part + port - 1) / port; /* what is filled holds up what comes behind */
   return m;

@@ -20,6 +20,7 @@ enum {
   GENERAL = 200,      /* more for a map that gives elements or sizes, or has more than two dimensions */
   COPY = 40,          /* for each block that is fetched or written back */
   RESTAGE = 850,      /* more if it, or the one before it, is at an edge or of another size */
+  LISTED = 900,       /* more for a map that gives a list */
   LOOKAHEAD = 200,    /* more for each fetch that looks ahead */
   DOT = 100,          /* for the dot of a step if the kernel declares any */
   VECTOR = 600,       /* for the vector operation behind a block, or of a step */
@@ -100,7 +101,7 @@ static uint32_t fetched(struct timeline *t, struct stream *s, uint32_t free) {
 static bool look(struct timeline *t, struct stream *s) {
   const bool changed = pl_evaluate_any(s->op, &s->at) || s->next == 0;
 
-  spend(t, EVALUATE + (s->op->general || s->op->rank > 2 ? GENERAL : 0));
+  spend(t, EVALUATE + (s->op->general || s->op->rank > 2 ? GENERAL : 0) + (s->op->listed ? LISTED : 0));
   if (++s->next < t->p->steps)
     advance(&s->at);
   return changed;

@@ -13,25 +13,29 @@ struct level {
  * Rows and levels of a block, from the last dimension outwards. Elements that are neighbours on both sides
  * make a row; dimensions that lie gapless behind one another on both sides become one, so that rows are
  * long and three levels are enough. What is inside the array comes first in every row and level: with `valid`
- * a dimension that is cut ends one, for the next one further out begins again inside.
+ * a dimension that is cut ends one, for the next one further out begins again inside. An INDIRECT dimension
+ * is level 0, and no part of another one.
  */
 static unsigned block_levels(const struct pl_operand *op, const int32_t *valid, struct level *level,
                              uint32_t *row, uint32_t *valid_row) {
   const uint32_t bytes = pl_dtype_bytes(op->dtype);
-  unsigned n = 0;
+  const unsigned first = op->listed;
+  unsigned n = first;
 
   *row = *valid_row = bytes;
   for (int d = op->rank - 1; d >= 0; d--) {
     const struct pl_dim *dim = &op->dim[d];
     const uint32_t here = valid != NULL ? (uint32_t)valid[d] : (uint32_t)dim->block;
     const struct level l = {(uint32_t)dim->block, here, dim->memory, dim->chip};
-    if (l.count == 1) {
+    if (dim->kind == PL_INDIRECT) {
+      level[0] = l;
+    } else if (l.count == 1) {
       if (here == 0)
         *valid_row = 0;
-    } else if (n == 0 && l.memory_stride == *row && l.chip_stride == *row && *valid_row == *row) {
+    } else if (n == first && l.memory_stride == *row && l.chip_stride == *row && *valid_row == *row) {
       *row *= l.count;
       *valid_row *= here;
-    } else if (n > 0 && level[n - 1].valid == level[n - 1].count &&
+    } else if (n > first && level[n - 1].valid == level[n - 1].count &&
                l.memory_stride == level[n - 1].memory_stride * level[n - 1].count &&
                l.chip_stride == level[n - 1].chip_stride * level[n - 1].count &&
                (uint64_t)l.count * level[n - 1].count <= MOST_ROWS) {
@@ -89,6 +93,7 @@ pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space) {
   if (check_levels(op, level, n, "a") != PL_OK)
     return pl_context.status;
   put_levels(t, level, n, false);
+  t->listed = op->listed;
   t->memory = (uint8_t)(memory_space - PL_HBM + TPU_SPACE_HBM);
   t->chip = (uint8_t)(op->space - PL_HBM + TPU_SPACE_HBM);
   return PL_OK;
@@ -101,6 +106,8 @@ static void stage_words(const struct pl_queue *q, const struct pl_transfer *t, b
   const unsigned chip = to_chip ? TPU_DMA_DST_STRIDE(0) : TPU_DMA_SRC_STRIDE(0);
   const uint32_t src = to_chip ? t->memory : t->chip, dst = to_chip ? t->chip : t->memory;
 
+  if (t->listed) /* the memory's side goes by the list */
+    mode |= (to_chip ? 1u : 2u) << TPU_DMA_MODE_GATHER_SHIFT;
   tpu_queue_put(base, TPU_DMA_MODE,
                 mode | src << TPU_DMA_MODE_SRC_SPACE_SHIFT | dst << TPU_DMA_MODE_DST_SPACE_SHIFT);
   tpu_queue_put(base, TPU_DMA_ROW_BYTES, t->row_bytes);
@@ -118,7 +125,8 @@ static void stage_words(const struct pl_queue *q, const struct pl_transfer *t, b
  */
 static void stage_ragged(const struct pl_queue *q, const struct pl_operand *op, const int32_t *valid,
                          bool to_chip) {
-  struct pl_transfer t = {.memory = op->transfer.memory, .chip = op->transfer.chip};
+  struct pl_transfer t = {
+      .memory = op->transfer.memory, .chip = op->transfer.chip, .listed = op->transfer.listed};
   struct level level[PL_MAX_RANK];
   uint32_t valid_row, part[3] = {1, 1, 1};
   const bool poison = (pl_debug_flags & PL_DEBUG_POISON) != 0, fill = to_chip && (!op->unfilled || poison);
@@ -190,6 +198,8 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   tpu_queue_put(q->base, TPU_DMA_DST, buffer->address);
   deps.mask = 0;
   pl_write_deps(&deps, buffer, q->number);
+  if (op->listed)
+    pl_stage_list(q, op, &op->list, &deps);
   if (op->alias != NULL)
     pl_alias_fetch(op, buffer, &deps);
   if (!pl_issue(c, q, &deps, 0, op->tag))
@@ -199,7 +209,7 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   pl_has_written(c, buffer, q);
   if (op->alias != NULL)
     pl_alias_queued(c, op);
-  if (ragged || op->alias != NULL)
+  if (ragged || op->listed || op->alias != NULL)
     q->owner = NULL;
   else
     own_channel(op);
@@ -213,7 +223,7 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
 
   if (latch->ragged && pl_is_empty(op, latch->valid))
     return true;
-  if (latch->ragged)
+  if (latch->ragged && latch->cut)
     stage_ragged(q, op, latch->valid, false);
   else if (q->owner != op)
     stage_words(q, &op->transfer, false, 0);
@@ -221,6 +231,8 @@ bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struc
   tpu_queue_put(q->base, TPU_DMA_DST, latch->address);
   deps.mask = 0;
   pl_read_deps(&deps, buffer, q->number);
+  if (op->listed)
+    pl_stage_list(q, op, &latch->list, &deps);
   if (op->alias != NULL)
     pl_alias_write_back(op, &deps);
   if (!pl_issue(c, q, &deps, 0, op->tag))

@@ -27,6 +27,9 @@ static void bounded_map(const pl_grid *g, pl_index *b) {
 static void table_map(const pl_grid *g, pl_index *b) {
   b[0].start = pl_get(pl_prefetch(0), g->id[0]);
 }
+static void list_map(const pl_grid *g, pl_index *b) {
+  b[0].list = pl_at(pl_prefetch(0), PL_DS(g->id[0] * ROWS, ROWS));
+}
 
 static uint32_t base;
 
@@ -95,7 +98,8 @@ int main(void) {
   const pl_array x = array(1, shape), y = array(3, shape), o = array(2, shape),
                  ragged = array(1, PL_SHAPE(STEPS * ROWS, COLUMNS - 5)),
                  planes = array(1, PL_SHAPE(STEPS, ROWS, COLUMNS)),
-                 table = pl_hbm_array(0, PL_INT32, PL_SHAPE(STEPS));
+                 table = pl_hbm_array(0, PL_INT32, PL_SHAPE(STEPS)),
+                 list = pl_hbm_array(0, PL_INT32, PL_SHAPE(STEPS * ROWS));
   int32_t *index = pl_hbm_pointer(&table);
   const struct {
     const char *name;
@@ -124,11 +128,18 @@ int main(void) {
   good &= report("second_input", cost(&kernel, PL_ARGS(x, y), PL_RESULTS(o)));
   kernel = kernel_of("alias", plain, PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = row_map, .alias = PL_ALIAS(0)));
   good &= report("alias", cost(&kernel, PL_ARGS(x), PL_RESULTS(x)));
-  for (int32_t i = 0; i < STEPS; i++)
+  for (int32_t i = 0; i < STEPS * ROWS; i++)
     index[i] = i;
   kernel = kernel_of("prefetch_map", PL_BLOCK(table_map, ROWS, COLUMNS), plain);
   kernel.num_scalar_prefetch = 1;
   good &= report("prefetch_map", cost(&kernel, PL_ARGS(table, x), PL_RESULTS(o)));
+  const pl_block_spec *listed = PL_SPEC(PL_DIMS(ROWS, COLUMNS), .map = list_map, .kind = {PL_INDIRECT});
+  kernel = kernel_of("indirect_input", listed, plain);
+  kernel.num_scalar_prefetch = 1;
+  good &= report("indirect_input", cost(&kernel, PL_ARGS(list, x), PL_RESULTS(o)));
+  kernel = kernel_of("indirect_output", plain, listed);
+  kernel.num_scalar_prefetch = 1;
+  good &= report("indirect_output", cost(&kernel, PL_ARGS(list, x), PL_RESULTS(o)));
   kernel = kernel_of("run_time_grid", plain, plain);
   kernel.grid.extent[0] = pl_dyn(STEPS);
   good &= report("run_time_grid", cost(&kernel, PL_ARGS(x), PL_RESULTS(o)));

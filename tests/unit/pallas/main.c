@@ -167,6 +167,7 @@ int main(int argc, char **argv) {
                 {"shuffle", suite_shuffle},
                 {"revisit", suite_revisit},
                 {"lists", suite_lists},
+                {"indirect", suite_indirect},
                 {"overlap", suite_overlap},
                 {"order", suite_order},
                 {"messages", suite_messages},

@@ -62,6 +62,7 @@ void suite_debug(void);
 void suite_plan(void);
 void suite_compute(void);
 void suite_lists(void);
+void suite_indirect(void);
 void suite_overlap(void);
 void suite_messages(void);
 void suite_order(void);

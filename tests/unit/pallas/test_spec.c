@@ -219,9 +219,6 @@ static void test_window_errors(void) {
 
 static void test_spec_errors(void) {
   const pl_block_spec *const whole = PL_BLOCK(rows, 16, 40);
-  suite_fails(with(PL_SPEC(PL_DIMS(8, 40), .kind = {PL_INDIRECT}), whole), PL_ERROR_UNSUPPORTED,
-              "spec: INDIRECT",
-              "kernel bad: input 0: block dimension 0 is INDIRECT, which is not in this version", NULL);
   suite_fails(with(whole, PL_SPEC(PL_DIMS(8, 40), .kind = {0, 7})), PL_ERROR_SPEC, "spec: no such kind",
               "kernel bad: output 0: block dimension 1 is of kind 7; PL_INDIRECT (4) is the last", NULL);
   suite_fails(with(PL_SPEC(PL_DIMS(8, 40), .kind = {0, 0, PL_ELEMENT}), whole), PL_ERROR_SPEC,

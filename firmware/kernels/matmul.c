@@ -30,7 +30,9 @@ static struct matmul_blocks chosen_blocks(const pl_array *x, const pl_array *y) 
   const uint16_t *tuned = tuned_find(TUNED_MATMUL, x->dtype, PL_SHAPE(x->shape[0], y->shape[1], x->shape[1]));
 
   if (tuned == NULL)
-    return (struct matmul_blocks){128, 128, 128, 2, false};
+    return (struct matmul_blocks){matmul_default(128, x->shape[0], MATMUL_ROW_TILE),
+                                  matmul_default(128, y->shape[1], MATMUL_TILE),
+                                  matmul_default(128, x->shape[1], MATMUL_TILE), 2, false};
   return (struct matmul_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3], tuned[4] != 0};
 }
 

@@ -18,8 +18,16 @@ struct matmul_blocks {
   bool lookahead;
 };
 
+/* A default block: `most`, or the whole extent in whole tiles if that is less. */
+static inline int32_t matmul_default(int32_t most, int32_t extent, int32_t tile) {
+  const int32_t whole = pl_cdiv(extent, tile) * tile;
+  return whole > 0 && whole < most ? whole : most;
+}
+enum { MATMUL_ROW_TILE = 8, MATMUL_TILE = 16 }; /* of rows; of columns and K */
+
 /*
- * blocks: NULL for what was tuned for this shape (tuned.h), or else 128 x 128 x 128 and two buffers. Arrays
+ * blocks: NULL for what was tuned for this shape (tuned.h), or else 128 x 128 x 128, less where the shape is,
+ * and two buffers. Arrays
  * in HBM (or on the chip: then used in place), row-major. PL_ERROR_SHAPE if the shapes or dtypes do not fit;
  * other errors as pl_call().
  */

@@ -251,8 +251,11 @@ static struct matmul_options chosen_options(const pl_array *x, const pl_array *o
   if (x->rank == 2 && o->rank == 2 && options->epilogue.row_sums == NULL) /* sums of rows rule orders out */
     tuned = tuned_find(TUNED_MATMUL_GENERAL, x->dtype, PL_SHAPE(o->shape[0], o->shape[1], x->shape[1]));
   if (tuned == NULL) {
-    chosen.blocks = x->dtype == PL_F32 ? (struct matmul_blocks){128, 128, 64, 2, false}
-                                       : (struct matmul_blocks){128, 128, 128, 2, false};
+    const unsigned rows = o->rank == 3 ? 1 : 0; /* other ranks are an error, found later */
+    chosen.blocks = (struct matmul_blocks){
+        matmul_default(128, o->shape[rows], MATMUL_ROW_TILE),
+        matmul_default(128, o->shape[rows + 1], MATMUL_TILE),
+        matmul_default(x->dtype == PL_F32 ? 64 : 128, x->shape[rows + 1], MATMUL_TILE), 2, false};
     return chosen;
   }
   chosen.blocks = (struct matmul_blocks){tuned[0], tuned[1], tuned[2], (uint8_t)tuned[3], tuned[4] != 0};

@@ -26,8 +26,8 @@
 enum matmul_order { MATMUL_MNK = 0, MATMUL_NMK, MATMUL_MKN, MATMUL_NKM, MATMUL_ORDERS };
 
 struct matmul_options {
-  struct matmul_blocks blocks; /* 0, 0, 0: tuned for M x N x K (tuned.h; then the order, too), or 128 and 2
-                                  buffers; f32: 128 x 128 x 64 */
+  struct matmul_blocks blocks; /* 0, 0, 0: tuned for M x N x K (tuned.h; then the order, too), or 128,
+                                  for K of f32 64, less where the shape is, and 2 buffers */
   uint8_t order;               /* enum matmul_order; a batch is outside of all */
   bool transposed;             /* y is [N,K] */
   uint8_t precision;           /* of f32 operands: 0 (bf16), PL_PRECISION_HIGH or PL_PRECISION_HIGHEST */

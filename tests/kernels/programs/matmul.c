@@ -158,6 +158,8 @@ static void random_call(void) {
                    .k = check_random(1, 50)};
   static const pl_dtype types[] = {PL_BF16, PL_BF16, PL_INT8, PL_F32};
   const pl_dtype type = types[check_random(0, 3)];
+  if (check_random(0, 4) == 0) /* the kernel's own */
+    c.options.blocks = (struct matmul_blocks){0};
   if (type == PL_F32) /* small numbers are exact however it is done */
     c.options.precision = (uint8_t)(check_random(0, 2) * PL_PRECISION_HIGH);
   const int32_t y_rows = c.options.transposed ? c.n : c.k, y_columns = c.options.transposed ? c.k : c.n;

@@ -24,6 +24,11 @@ pl_status pl_alias_plan(struct pl_plan *plan, struct pl_operand *out, unsigned i
     return pl_fail_operand(PL_ERROR_SHAPE, out, "%pA, and its alias, input %u, is %pA", array, input, other);
   if (in->listed)
     return pl_fail_operand(PL_ERROR_UNSUPPORTED, out, "alias of input %u, which goes by lists", input);
+  if (array->pitch != other->pitch && array->rank > 1)
+    return pl_fail_operand(
+        PL_ERROR_SHAPE, out,
+        "rows %u bytes apart, and those of its alias, input %u, %u; give one array to both",
+        (unsigned)array->pitch, input, (unsigned)other->pitch);
   if (in->alias != NULL)
     return pl_fail_operand(PL_ERROR_SPEC, out, "input %u is already the alias of output %u", input,
                            (unsigned)in->alias->number);

@@ -204,6 +204,12 @@ static void test_errors(void) {
   suite_fails(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(short_one)), PL_ERROR_SHAPE, "alias: another shape",
               "kernel bad: output 0: f32 [23, 20] in HBM, and its alias, input 0, is f32 [24, 20] in HBM",
               NULL);
+  pl_array spread = x; /* some of its rows are other rows of x */
+  spread.pitch *= 2;
+  suite_fails(
+      pl_call(&kernel, PL_ARGS(x), PL_RESULTS(spread)), PL_ERROR_SHAPE, "alias: another pitch",
+      "kernel bad: output 0: rows 160 bytes apart, and those of its alias, input 0, 80; give one array",
+      NULL);
   const pl_block_spec *const third = PL_SPEC(PL_DIMS(BLOCK, COLUMNS), .map = zero_map, .alias = PL_ALIAS(3));
   kernel.out[0] = third;
   suite_fails(pl_call(&kernel, PL_ARGS(x), PL_RESULTS(x)), PL_ERROR_SPEC, "alias: no such input",

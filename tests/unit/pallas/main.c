@@ -169,6 +169,7 @@ int main(int argc, char **argv) {
                 {"lists", suite_lists},
                 {"indirect", suite_indirect},
                 {"overlap", suite_overlap},
+                {"copies_random", suite_copies_random},
                 {"order", suite_order},
                 {"messages", suite_messages},
                 {"broken", suite_broken},

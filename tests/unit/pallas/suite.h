@@ -64,6 +64,7 @@ void suite_compute(void);
 void suite_lists(void);
 void suite_indirect(void);
 void suite_overlap(void);
+void suite_copies_random(void);
 void suite_messages(void);
 void suite_order(void);
 void suite_broken(void);

@@ -209,7 +209,10 @@ static void order_begin(struct pl_context *c, const struct pl_plan *plan, const 
     pl_fence(c, (1u << (TPU_QUEUE_DMA3 + 1)) - 1);
 }
 
-/* What later operations on the refs must wait for. */
+/*
+ * What later operations on the refs must wait for. Of an operand that is loaded and written back, the last
+ * write-back is behind all loads: it waits for its own block's, which its queue has last.
+ */
 static void order_end(struct pl_context *c, const struct pl_plan *plan, const struct used *s) {
   for (uint32_t i = 0; i < s->count; i++) {
     const struct pl_operand *op = &plan->operand[i];
@@ -219,8 +222,6 @@ static void order_end(struct pl_context *c, const struct pl_plan *plan, const st
       pl_has_read(s->buffer[i], op->queue);
     else
       pl_has_written(c, s->buffer[i], op->queue);
-    if (op->load_queue != NULL)
-      pl_has_read(s->buffer[i], op->load_queue);
   }
   if (s->windows)
     barrier(c);

@@ -123,13 +123,14 @@ static void random_action(struct gen *g, struct action *a) {
     a->value &= 7;
     return;
   }
-  switch (below(g, 9)) {
+  switch (below(g, 10)) {
+  case 9:
   case 8: {
     const unsigned read = below(g, operands_of(p));
     a->kind = COPY_DMA;
     if (p->rank != 2 || p->operand[read].smem || block_rows(p) > MAX_DOT_ROWS || row_elements(p) % 4 != 0)
       break;
-    a->kind = DOT_MXU;
+    a->kind = below(g, 3) == 0 ? DOT_MXU : DOT_AGAIN;
     a->operand = a->other = (uint8_t)read;
     break;
   }
@@ -182,8 +183,8 @@ void make_pipeline(struct pipeline *p, uint64_t seed) {
  */
 
 void print_pipeline(const struct pipeline *p) {
-  static const char *const kinds[] = {"copy by DMA", "copy by VPU", "add by VPU", "multiply by MXU",
-                                      "get",         "put",         "steer"};
+  static const char *const kinds[] = {"copy by DMA",    "copy by VPU", "add by VPU", "multiply by MXU",
+                                      "multiply again", "get",         "put",        "steer"};
   printf("  grid (");
   for (unsigned d = 0; d < p->grid_rank; d++)
     printf(d ? ", %d" : "%d", p->extent[d]);

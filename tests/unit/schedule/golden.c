@@ -147,17 +147,51 @@ static void store(const struct pipeline *p, unsigned o, int32_t block, struct ex
       e->array[o][at] = from[i];
 }
 
-/* Element [i, j] of block x transposed block, of int8. */
-static struct element dot(const struct pipeline *p, const struct element *block, uint32_t i, uint32_t j) {
+/* Element [i, j] of block x transposed other one, of int8. */
+static struct element dot(const struct pipeline *p, const struct element *block, const struct element *other,
+                          uint32_t i, uint32_t j) {
   const uint32_t n = (uint32_t)row_elements(p);
   struct element sum = {0, true};
   for (uint32_t k = 0; k < n; k++) {
-    const struct element a = block[i * n + k], b = block[j * n + k];
+    const struct element a = block[i * n + k], b = other[j * n + k];
     sum.defined = sum.defined && a.defined && b.defined;
     for (unsigned byte = 0; byte < 32; byte += 8)
       sum.value += (int8_t)((uint32_t)a.value >> byte) * (int8_t)((uint32_t)b.value >> byte);
   }
   return sum;
+}
+
+/* What the body keeps for products that are repeated. */
+static struct repeated {
+  bool copied, dotted, copied_out;
+  struct element bytes[MAX_BLOCK], matrix[MAX_BLOCK];
+  struct element sum[MAX_DOT_ROWS][MAX_DOT_ROWS], out[MAX_DOT_ROWS][MAX_DOT_ROWS];
+} repeated;
+
+static void dot_again(const struct pipeline *p, const struct action *a, const struct element *from,
+                      struct element *got) {
+  struct repeated *r = &repeated;
+  const uint32_t rows = (uint32_t)block_rows(p);
+  if (a->value & DOT_CHANGES)
+    r->matrix[a->element] = (struct element){a->value, true};
+  if (!r->copied || !(a->value & DOT_REPEATS))
+    memcpy(r->bytes, from, sizeof r->bytes);
+  for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t j = 0; j < rows; j++) {
+      struct element product =
+          matrix_first(p) ? dot(p, r->matrix, r->bytes, i, j) : dot(p, r->bytes, r->matrix, i, j);
+      if (r->dotted && (a->value & DOT_ACCUMULATES)) {
+        product.value += r->sum[i][j].value;
+        product.defined = product.defined && r->sum[i][j].defined;
+      }
+      r->sum[i][j] = product;
+    }
+  r->copied = r->dotted = true;
+  if (a->value & DOT_COPIES_OUT)
+    memcpy(r->out, r->sum, sizeof r->out);
+  r->copied_out = r->copied_out || (a->value & DOT_COPIES_OUT);
+  if (r->copied_out && (a->value & DOT_LOOKS))
+    *got = r->out[a->element / (uint32_t)row_elements(p)][a->element % rows];
 }
 
 static void act(const struct pipeline *p, const struct action *a, struct element (*block)[MAX_BLOCK],
@@ -177,7 +211,10 @@ static void act(const struct pipeline *p, const struct action *a, struct element
     break;
   case DOT_MXU:
     if (a->value & 1)
-      *got = dot(p, from, a->element / (uint32_t)row_elements(p), 0);
+      *got = dot(p, from, from, a->element / (uint32_t)row_elements(p), 0);
+    break;
+  case DOT_AGAIN:
+    dot_again(p, a, from, got);
     break;
   case GET:
     *got = to[a->element];
@@ -207,6 +244,9 @@ void golden(const struct pipeline *written, struct element (*initial)[MAX_ARRAY]
     times(p, o, e);
   }
   prologue(p, e);
+  memset(&repeated, 0, sizeof repeated);
+  for (uint32_t i = 0; i < MAX_BLOCK; i++)
+    repeated.matrix[i] = (struct element){matrix_word(i), true};
   for (int32_t s = 0; s < p->steps; s++) {
     for (unsigned o = 0; o < operands_of(p); o++) {
       if (run[o][at[o]].first != s)

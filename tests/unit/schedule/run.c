@@ -45,6 +45,34 @@ static pl_ref ref_of(unsigned o) {
   return o < p->inputs ? pl_input((int)o) : pl_output((int)(o - p->inputs));
 }
 
+/*
+ * Products that take the quick way: of the same three refs every time, the bytes written by one channel of
+ * DMA and the matrix by the scalar core.
+ */
+static void dot_again(const struct action *a, int32_t *got) {
+  const pl_ref acc = pl_scratch(2), bytes = pl_scratch(3), matrix = pl_scratch(4), out = pl_scratch(5);
+  struct running *r = &running;
+  const int32_t words = row_elements(r->p), rows = block_rows(r->p);
+  if (!r->matrix_made || (a->value & DOT_CHANGES)) {
+    const pl_ref as_words = pl_bitcast(matrix, PL_INT32);
+    for (int32_t i = 0; i < rows * words && !r->matrix_made; i++)
+      pl_put(as_words, matrix_word((uint32_t)i), i / words, i % words);
+    if (a->value & DOT_CHANGES)
+      pl_put(as_words, a->value, (int32_t)a->element / words, (int32_t)a->element % words);
+    r->matrix_made = true;
+  }
+  if (!r->bytes_copied || !(a->value & DOT_REPEATS))
+    pl_sync_copy(pl_reshape(pl_bitcast(ref_of(a->other), PL_INT8), PL_SHAPE(rows, 4 * words)), bytes);
+  pl_dot(acc, matrix_first(r->p) ? matrix : bytes, matrix_first(r->p) ? bytes : matrix,
+         PL_TRANSPOSED | (r->dotted && (a->value & DOT_ACCUMULATES) ? PL_ACCUMULATE : 0));
+  r->bytes_copied = r->dotted = true;
+  if (a->value & DOT_COPIES_OUT)
+    pl_copy(out, acc);
+  r->copied_out = r->copied_out || (a->value & DOT_COPIES_OUT);
+  if (r->copied_out && (a->value & DOT_LOOKS))
+    *got = pl_get(out, (int32_t)a->element / words, (int32_t)a->element % rows);
+}
+
 static void act(const struct action *a, int32_t *got) {
   int32_t index[MAX_RANK];
   uint32_t left = a->element;
@@ -71,6 +99,9 @@ static void act(const struct action *a, int32_t *got) {
     }
     break;
   }
+  case DOT_AGAIN:
+    dot_again(a, got);
+    break;
   case GET:
     *got = pl_get_at(ref_of(a->operand), index, running.p->rank);
     break;
@@ -129,7 +160,8 @@ static void fill_arrays(const struct pipeline *p, int32_t (*contents)[MAX_ARRAY]
 
 static pl_kernel kernel; /* of the pipeline */
 static pl_block_spec spec[MAX_OPERANDS];
-static pl_scratch_spec sums[2]; /* of the matrix unit, and where the scalar core sees them */
+static pl_scratch_spec
+    sums[6]; /* of the matrix unit, and where the scalar core sees them; of those repeated */
 
 /* Forgets what has happened so far. */
 static void start_over(const struct pipeline *p) {
@@ -255,12 +287,14 @@ static pl_status call(const struct pipeline *p) {
   for (unsigned d = 0; d < p->grid_rank; d++)
     kernel.grid.extent[d] = p->steps == 0 ? PL_DYN(p->extent[d]) : p->extent[d];
   if (has_dots(p)) {
-    for (unsigned i = 0; i < 2; i++)
-      sums[i] = (pl_scratch_spec){.space = i == 0 ? PL_ACC : PL_VMEM,
-                                  .dtype = PL_INT32,
-                                  .shape = PL_SHAPE(block_rows(p), block_rows(p))};
-    kernel.scratch[0] = &sums[0];
-    kernel.scratch[1] = &sums[1];
+    for (unsigned i = 0; i < 6; i++) {
+      const bool bytes = i == 3 || i == 4;
+      sums[i] =
+          (pl_scratch_spec){.space = i == 0 || i == 2 ? PL_ACC : PL_VMEM,
+                            .dtype = bytes ? PL_INT8 : PL_INT32,
+                            .shape = PL_SHAPE(block_rows(p), bytes ? 4 * row_elements(p) : block_rows(p))};
+      kernel.scratch[i] = &sums[i];
+    }
   }
   for (unsigned o = 0; o < operands_of(p); o++) {
     const struct operand *op = &p->operand[o];

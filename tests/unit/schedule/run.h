@@ -17,6 +17,7 @@ struct running {
   } asked[MAX_OPERANDS][MAX_STEPS];
   int32_t last_asked[MAX_OPERANDS];
   bool out_of_order;
+  bool matrix_made, bytes_copied, dotted, copied_out; /* of the products that are repeated */
   int32_t got[MAX_STEPS][MAX_ACTIONS];
 };
 extern struct running running;

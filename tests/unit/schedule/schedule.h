@@ -47,9 +47,11 @@ enum action_kind {
   ADD_VPU, /* output += another operand */
   DOT_MXU, /* the matrix unit multiplies an operand's bytes, rows by rows, into ACC; odd values: and the body
               looks */
-  GET,     /* the scalar core reads an element of an operand */
-  PUT,     /* and writes one of an output */
-  STEER,   /* writes an input's cell, which its map reads for a later step */
+  DOT_AGAIN, /* the same product as the last time, of an operand's bytes and a matrix that the body keeps
+                (run.c) */
+  GET,       /* the scalar core reads an element of an operand */
+  PUT,       /* and writes one of an output */
+  STEER,     /* writes an input's cell, which its map reads for a later step */
 };
 
 struct action {
@@ -97,6 +99,22 @@ static inline int32_t block_rows(const struct pipeline *p) {
   return (int32_t)block_elements(p) / row_elements(p);
 }
 enum { MAX_DOT_ROWS = 16 };
+/* What a DOT_AGAIN does besides, as bits of its value. */
+enum {
+  DOT_ACCUMULATES = 1,
+  DOT_CHANGES = 2,    /* before, the scalar core changes a word of the matrix */
+  DOT_REPEATS = 4,    /* of the bytes of the last time, not copied again */
+  DOT_COPIES_OUT = 8, /* behind it, the vector unit copies the result */
+  DOT_LOOKS = 16      /* and the scalar core reads an element of the last copy */
+};
+/* In which of both operands the matrix is. */
+static inline bool matrix_first(const struct pipeline *p) {
+  return p->seed / 5 % 2 != 0;
+}
+/* Word i of that matrix before it is changed. */
+static inline int32_t matrix_word(uint32_t i) {
+  return (int32_t)(0x01ff0302u * (i + 1));
+}
 /* Blocks of an array along a dimension, and in all. */
 static inline int32_t blocks_along(const struct pipeline *p, const struct operand *op, unsigned d) {
   return pl_cdiv(op->shape[d], p->block_shape[d]);
@@ -119,7 +137,7 @@ static inline bool has_dots(const struct pipeline *p) {
   bool dots = false;
   for (int32_t s = 0; s < p->steps; s++)
     for (unsigned i = 0; i < p->actions[s]; i++)
-      dots = dots || p->action[s][i].kind == DOT_MXU;
+      dots = dots || p->action[s][i].kind == DOT_MXU || p->action[s][i].kind == DOT_AGAIN;
   return dots;
 }
 

@@ -58,10 +58,15 @@ static uint32_t dtype_bit(const struct pl_view *x) {
          << TPU_MXU_MODE_DTYPE_SHIFT;
 }
 
+/* Bytes from row to row. One row has no pitch: its stride may be anything. */
+static uint32_t pitch_of(const struct pl_view *v) {
+  return v->shape[0] > 1 ? (uint32_t)v->stride[0] : 0;
+}
+
 static void stage_dot(const struct pl_queue *q, const struct pl_view *acc, const struct pl_view *x,
                       const struct pl_view *y, unsigned mode) {
-  tpu_queue_put(q->base, TPU_MXU_A_PITCH, (uint32_t)x->stride[0]);
-  tpu_queue_put(q->base, TPU_MXU_B_PITCH, (uint32_t)y->stride[0]);
+  tpu_queue_put(q->base, TPU_MXU_A_PITCH, pitch_of(x));
+  tpu_queue_put(q->base, TPU_MXU_B_PITCH, pitch_of(y));
   tpu_queue_put(q->base, TPU_MXU_C_PITCH, acc->pitch);
   tpu_queue_put(q->base, TPU_MXU_M, (uint32_t)x->shape[0]);
   tpu_queue_put(q->base, TPU_MXU_N, (uint32_t)acc->shape[1]);
@@ -145,8 +150,8 @@ static PL_COLD void queue_copies(struct pl_context *c, struct pl_view *acc, stru
 
 /* Of rank 2 in VMEM; as pl_rows_aligned(). */
 static inline bool is_aligned(const struct pl_view *v, uint32_t dim, uint32_t bytes) {
-  const uint32_t starts = v->offset | (v->shape[0] > 1 ? (uint32_t)v->stride[0] : 0);
-  return (starts & (dim * bytes - 1)) == 0 && (v->shape[1] <= 1 || v->stride[1] == (int32_t)bytes);
+  return ((v->offset | pitch_of(v)) & (dim * bytes - 1)) == 0 &&
+         (v->shape[1] <= 1 || v->stride[1] == (int32_t)bytes);
 }
 
 static inline bool take(struct pl_context *c, struct pl_view *v, uint32_t generation) {

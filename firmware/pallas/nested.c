@@ -144,22 +144,30 @@ static pl_status take_refs(struct pl_context *c, struct sources *s, pl_refs in, 
   return c->status;
 }
 
-/* The caller's buffers become the operand's. */
+/*
+ * The caller's buffers become the operand's. The units take a block where rows of lanes begin; strides of
+ * single elements say nothing.
+ */
 static pl_status bind_window(struct pl_operand *op, const struct pl_view *w) {
+  const uint32_t unit = pl_row_pitch(op->space, op->dtype, 1);
+  uint32_t starts = w->buffer->address + w->offset;
   bool same = w->rank == op->view.rank + 1 && w->shape[0] == (int32_t)op->buffers && w->dtype == op->dtype &&
               w->space == op->space && op->kind == PL_OPERAND_BLOCKED;
 
   for (unsigned d = 0; same && d < op->view.rank; d++)
-    same = w->shape[d + 1] == op->view.shape[d] && w->stride[d + 1] == op->view.stride[d];
-  if (!same) {
-    if (op->kind != PL_OPERAND_BLOCKED)
-      return pl_fail_operand(PL_ERROR_SPEC, op, "it is used in place, and takes no buffers (%pV)", w);
-    return pl_fail_operand(PL_ERROR_SHAPE, op, "its buffers are %pV, %pD; %u blocks of %pD are needed", w, w,
-                           (unsigned)op->buffers, &op->view);
+    same = w->shape[d + 1] == op->view.shape[d] &&
+           (w->shape[d + 1] == 1 || w->stride[d + 1] == op->view.stride[d]);
+  for (uint32_t i = 0; same && i < op->buffers; i++, starts += (uint32_t)w->stride[0]) {
+    op->buffer[i].address = starts;
+    same = (starts & (unit - 1)) == 0;
   }
-  for (uint32_t i = 0; i < op->buffers; i++)
-    op->buffer[i].address = w->buffer->address + w->offset + i * (uint32_t)w->stride[0];
-  return PL_OK;
+  if (same)
+    return PL_OK;
+  if (op->kind != PL_OPERAND_BLOCKED)
+    return pl_fail_operand(PL_ERROR_SPEC, op, "it is used in place, and takes no buffers (%pV)", w);
+  return pl_fail_operand(PL_ERROR_SHAPE, op,
+                         "its buffers are %pV, %pD; %u blocks of %pD at multiples of %u bytes are needed", w,
+                         w, (unsigned)op->buffers, &op->view, (unsigned)unit);
 }
 
 static pl_status bind(struct pl_context *c, struct pl_plan *plan, const struct sources *s) {

@@ -54,8 +54,6 @@ static void reset_loaded(struct pl_operand *op) {
 static void reset_operand(struct pl_operand *op) {
   op->tag &= ~PL_TAG_NUMBER;
   first_block(op);
-  if (op->general && op->queue != NULL && op->queue->owner == op)
-    op->queue->owner = NULL; /* step 0 may have an empty block, and does not look changed */
   if (op->kind != PL_OPERAND_BLOCKED)
     return;
   op->view.buffer = op->fill = op->buffer;

@@ -332,8 +332,9 @@ pl_ref pl_bitcast(pl_ref ref, pl_dtype dtype) {
   }
   bool fits = view->space != PL_SEMAPHORE;
   if (fits && from != to)
-    fits = view->space != PL_ACC && view->rank > 0 && view->stride[last] == from &&
-           view->shape[last] * from % to == 0 && view->offset % (uint32_t)to == 0;
+    fits = view->space != PL_ACC && view->rank > 0 &&
+           (view->shape[last] == 1 || view->stride[last] == from) && view->shape[last] * from % to == 0 &&
+           view->offset % (uint32_t)to == 0;
   for (unsigned d = 0; fits && d < last && to > from; d++)
     fits = view->shape[d] <= 1 || view->stride[d] % to == 0;
   if (!fits) {

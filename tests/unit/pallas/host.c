@@ -233,7 +233,8 @@ static void note_write(uint32_t offset, uint32_t value) {
       events[event_count++] = (struct host_event){.queue = queue,
                                                   .tag = value,
                                                   .src = staged[queue][TPU_DMA_SRC / 4],
-                                                  .dst = staged[queue][TPU_DMA_DST / 4]};
+                                                  .dst = staged[queue][TPU_DMA_DST / 4],
+                                                  .signals = staged[queue][TPU_Q_SIGNALS / 4]};
   }
 }
 

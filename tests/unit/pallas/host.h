@@ -43,13 +43,14 @@ bool host_idle(void);
 const char *host_model(void);
 /*
  * What the scalar core queued since the last call: writes to GO, with the source and destination that are
- * staged (of DMA), and between them what the program noted. Off until the first call; the array belongs to
- * the host.
+ * staged (of DMA) and what it signals, and between them what the program noted. Off until the first call; the
+ * array belongs to the host.
  */
 struct host_event {
   bool note;
   uint32_t queue, tag; /* of a note: its value is the tag */
   uint32_t src, dst;
+  uint32_t signals; /* what the command signals, and its priority */
 };
 const struct host_event *host_events(uint32_t *count);
 void host_note(uint32_t value);

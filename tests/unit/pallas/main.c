@@ -171,6 +171,7 @@ int main(int argc, char **argv) {
                 {"overlap", suite_overlap},
                 {"copies_random", suite_copies_random},
                 {"order", suite_order},
+                {"strides", suite_strides},
                 {"messages", suite_messages},
                 {"broken", suite_broken},
                 {"vector_messages", suite_vector_messages},
@@ -193,6 +194,8 @@ int main(int argc, char **argv) {
       options.config = value;
     else if (n == 6 && !strncmp(argv[i], "timing", n))
       options.timing = value;
+    else if (n == 6 && !strncmp(argv[i], "stalls", n))
+      options.stall_percent = number(value);
     else if (n == 4 && !strncmp(argv[i], "seed", n))
       options.seed = number(value);
     else if (n == 6 && !strncmp(argv[i], "access", n))
@@ -215,7 +218,8 @@ int main(int argc, char **argv) {
       suite.dim = configs[i].dim;
       suite.bf16 = configs[i].mxu_bf16 != 0;
     }
-  suite.cycle_timing = options.timing == NULL || strcmp(options.timing, "cycle") == 0;
+  suite.cycle_timing =
+      (options.timing == NULL || strcmp(options.timing, "cycle") == 0) && options.stall_percent == 0;
   suite.random.state = options.seed;
   host_open(&options);
   if (debug >= 0)

@@ -67,6 +67,7 @@ void suite_overlap(void);
 void suite_copies_random(void);
 void suite_messages(void);
 void suite_order(void);
+void suite_strides(void);
 void suite_broken(void);
 void suite_vector_messages(void);
 void suite_vfn(void);

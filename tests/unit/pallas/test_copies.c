@@ -2,6 +2,8 @@
 /* Explicit copies, all their forms: endpoints, sharing, splitting, priorities, sizes, and their errors. */
 #include "suite.h"
 
+#include "internal.h"
+
 #include <string.h>
 
 enum { ROWS = 8, COLUMNS = 24 };
@@ -180,7 +182,16 @@ static void test_forms(void) {
 
   suite_ok(call(shared_body, 3), "copies: a semaphore that several share");
   same("a semaphore that several share", 8);
+  uint32_t events, urgent[4] = {0};
+  (void)host_events(&events);
   suite_ok(call(endpoints_body, 8), "copies: endpoints and arrays of semaphores");
+  const struct host_event *const event = host_events(&events);
+  for (uint32_t i = 0; i < events; i++)
+    if (event[i].tag >> 28 == PL_TAG_COPY)
+      urgent[(event[i].signals & TPU_Q_SIGNALS_PRIORITY_MASK) >> TPU_Q_SIGNALS_PRIORITY_SHIFT]++;
+  check(urgent[3] == 8 && urgent[1] == 8 && urgent[2] == 0 && urgent[0] != 0,
+        "copies: priorities of %u, %u, %u and %u copies", (unsigned)urgent[0], (unsigned)urgent[1],
+        (unsigned)urgent[2], (unsigned)urgent[3]);
   same("endpoints and arrays of semaphores", 8);
   suite_ok(call(split_body, 7), "copies: started in one step, waited for in the next");
   same("started in one step, waited for in the next", 6);

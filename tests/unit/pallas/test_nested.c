@@ -268,6 +268,42 @@ static void test_windows(void) {
   }
 }
 
+/*
+ * The vector unit fills the first of the caller's buffers, again and again: the pipeline's channel still has
+ * the words of its last fetch then, and must leave out the first one all the same.
+ */
+static void filled_body(void) {
+  const pl_kernel pipeline = {
+      .name = "filled",
+      .body = copy_body,
+      .grid = PL_GRID(ROWS / BLOCK),
+      .in = {PL_SPEC(PL_DIMS(BLOCK, COLUMNS), .map = rows, .buffer_count = 2, .prefetched = 1)},
+      .out = {PL_BLOCK(rows, BLOCK, COLUMNS)}};
+  const pl_allocations allocations = {.in = {pl_scratch(0)}};
+  for (int i = 0; i < 3; i++) {
+    pl_fill(pl_at(pl_scratch(0), PL_INDEX(0)), (uint32_t)i);
+    pl_emit_pipeline_with_allocations(&pipeline, PL_REFS(pl_arg(0)), PL_REFS(pl_arg(1)), &allocations);
+  }
+}
+
+static void test_filled_windows(void) {
+  pl_array x = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS)),
+           o = suite_array(PL_INT32, PL_SHAPE(ROWS, COLUMNS));
+  const pl_kernel kernel = {
+      .name = "filled", .body = filled_body, .scratch = {PL_VMEM(PL_INT32, 2, BLOCK, COLUMNS)}};
+  pl_stats stats;
+  uint32_t wrong = 0;
+  suite_fill(&x);
+  suite_ok(pl_kernel_call(&kernel, PL_ARRAYS(x, o)), "nested: buffers that the vector unit fills");
+  pl_get_pipeline_stats(&stats);
+  for (int32_t i = 0; i < ROWS; i++)
+    for (int32_t j = 0; j < COLUMNS; j++)
+      wrong += at(&o, i, j) != (i < BLOCK ? 2 : at(&x, i, j));
+  check(wrong == 0 && stats.copies[0] == ROWS / BLOCK - 1,
+        "nested: buffers that the vector unit fills, contents (%u wrong, %u copies)", wrong,
+        (unsigned)stats.copies[0]);
+}
+
 /* ---- pl_kernel_call in place ---- */
 
 static void in_place_body(void) {
@@ -388,7 +424,7 @@ static void test_errors(void) {
       {PL_ERROR_SHAPE, "buffers of another number",
        "pipeline inner: input 0: its buffers are scratch 0, f32 [2, 4, 40] in VMEM; 3 blocks of f32 [4, 40] "
        "in VMEM "
-       "are needed"},
+       "at multiples of"},
       {PL_ERROR_SPEC, "prefetched without buffers",
        "pipeline inner: input 0: prefetched is of inputs of pl_emit_pipeline_with_allocations() with buffers "
        "of the "
@@ -443,6 +479,7 @@ void suite_nested(void) {
   test_levels();
   test_matmul();
   test_windows();
+  test_filled_windows();
   test_in_place();
   test_errors();
   check(host_logged() == 0, "nested: the model logged nothing");

@@ -74,7 +74,7 @@ bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at) {
 }
 
 bool pl_valid_part(const struct pl_operand *op, int32_t valid[PL_MAX_RANK]) {
-  bool ragged = false;
+  bool ragged = op->split; /* needs what is valid in any case */
 
   for (unsigned d = 0; d < op->rank; d++) {
     const struct pl_dim *dim = &op->dim[d];
@@ -183,7 +183,7 @@ static bool look_at_edge(const struct pl_operand *op, struct pl_latch *latch) {
 }
 
 void pl_latch_into(struct pl_latch *latch, struct pl_operand *op) {
-  bool ragged = op->general;
+  bool ragged = op->careful;
 
   latch->address = op->address;
   for (unsigned d = 0; d < op->rank; d++)

@@ -221,6 +221,8 @@ struct pl_transfer {
   uint32_t memory_stride[3], chip_stride[3];
 };
 
+enum { PL_SPLIT = 0x80 }; /* in `prefetched` of operands whose blocks may take several commands */
+
 struct pl_operand {
   /* what a step touches */
   struct pl_view view; /* view.buffer is the step's buffer */
@@ -247,8 +249,10 @@ struct pl_operand {
   bool lookahead;
   bool window;              /* its buffers are the caller's */
   uint8_t prefetched;       /* that many of them are filled */
-  uint32_t skip;            /* fetches that are still left out therefore */
+  uint32_t skip;            /* fetches that are still left out therefore, and PL_SPLIT */
   bool keeps_place;         /* latches have start, valid and buffer */
+  bool split;               /* a block may take several commands: transfer.c */
+  bool careful;             /* general or split: latches have `valid` */
   uint32_t free;            /* lookahead: buffers that hold no run */
   struct pl_operand *alias; /* the output's input, the input's output */
   uint32_t fetched;         /* aliased inputs: ticket of the last fetch */
@@ -457,7 +461,8 @@ bool pl_drain(struct pl_context *c);
 bool pl_sync(struct pl_context *c, const struct pl_deps *deps, uint32_t signal_semaphore,
              uint32_t signal_amount, int wait_semaphore, uint32_t wait_amount);
 
-static inline void pl_reads_with(struct pl_buffer *buffer, uint32_t queue, uint32_t ticket) {
+static inline __attribute__((always_inline)) void pl_reads_with(struct pl_buffer *buffer, uint32_t queue,
+                                                                uint32_t ticket) {
   struct pl_group *group = buffer->group;
   const uint32_t readers = group->readers;
   buffer->read_ticket[queue] = ticket;
@@ -631,7 +636,7 @@ void pl_pipeline_run(struct pl_context *c, struct pl_plan *plan);
 /* ---- transfer.c ---- */
 /* The slow ways of a fetch and of a write-back: any wait, any edge, words staged anew. */
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op);
-bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch);
+bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch);
 pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space);
 /* Elements of the block evaluated last that lie inside the array, or that a list names; true if that is not
    all of it. */

@@ -13,11 +13,15 @@
 #include "pipeline.h"
 
 /* Loads the block of a latch into its buffer. */
-static void load(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch) {
+static void load(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch) {
   struct pl_queue *const q = op->load_queue;
   struct pl_deps deps;
   bool empty;
 
+  if (PL_UNLIKELY(op->split)) {
+    pl_load_parts(c, op, latch);
+    return;
+  }
   if (!pl_stage_fetch(q, op, latch->ragged ? latch->valid : NULL, &empty))
     return;
   tpu_queue_put(q->base, TPU_DMA_SRC, latch->address);

@@ -266,10 +266,11 @@ typedef struct pl_grid_spec {
   uint8_t zero[3];
 } pl_grid_spec;
 
-enum { PL_DYN_FLAG = 0x40000000 };
+/* What pl_dyn() makes are the least numbers of all, which nobody writes for an extent. */
+enum { PL_DYN_FLAG = INT32_MIN, PL_DYN_MOST = PL_MAX_STEPS + 1 };
 /* A run-time extent: 0 or less makes the call do nothing, where a static one would be an error. */
 static inline int32_t pl_dyn(int32_t n) {
-  return (n < 0 ? 0 : n < PL_DYN_FLAG ? n : PL_DYN_FLAG - 1) | PL_DYN_FLAG; /* far too many stay too many */
+  return (n < 0 ? 0 : n < PL_DYN_MOST ? n : PL_DYN_MOST) | PL_DYN_FLAG; /* far too many stay too many */
 }
 #define PL_DYN(n_) pl_dyn(n_)
 #define PL_GRID(...)                                                                                         \

@@ -48,7 +48,7 @@ HOT void write_back_words(struct pl_operand *op, struct pl_queue *q, struct pl_b
 void pl_write_back(struct pl_context *c, struct pl_operand *op) {
   struct pl_queue *const q = op->queue;
   struct pl_buffer *const buffer = op->view.buffer;
-  const struct pl_latch *const latch = op->latch;
+  struct pl_latch *const latch = op->latch;
 
   if (PL_LIKELY(q->owner == op && buffer->writer == op->wait_queue && !latch->ragged &&
                 (q->issued != q->limit || pl_room(c, q))))

@@ -16,7 +16,8 @@ PL_COLD bool pl_edge_index(const struct pl_operand *op, const pl_grid *at, unsig
 /* evaluate() for any rank and any kinds of dimensions. */
 bool pl_evaluate_general(struct pl_operand *op, const pl_grid *at);
 /* No element is inside. */
-static inline bool pl_is_empty(const struct pl_operand *op, const int32_t *valid) {
+static inline __attribute__((always_inline)) bool pl_is_empty(const struct pl_operand *op,
+                                                              const int32_t *valid) {
   for (unsigned d = 0; d < op->rank; d++)
     if (valid[d] == 0)
       return true;
@@ -88,6 +89,8 @@ void pl_alias_run(const struct pl_operand *out, const struct pl_latch *ended, ui
  * else NULL. False if there is nothing to do. empty: it moves nothing, and only fills.
  */
 bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32_t *valid, bool *empty);
+/* Loads the block of a latch, if blocks take several commands. */
+void pl_load_parts(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch);
 
 /* The quicker of the two. */
 bool pl_evaluate_any(struct pl_operand *op, const pl_grid *at);

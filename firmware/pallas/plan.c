@@ -44,7 +44,7 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
   plan->grid.extent[0] = 1; /* of rank 0, too, for who counts steps */
   for (uint32_t d = 0; d < kernel->grid.rank; d++) {
     int32_t extent = kernel->grid.extent[d];
-    if (extent <= 0)
+    if (extent <= 0 && extent > (PL_DYN_MOST | PL_DYN_FLAG))
       return pl_fail(PL_ERROR_SPEC,
                      "grid dimension %u has the static extent %d; PL_DYN() marks a run-time extent",
                      (unsigned)d, (int)extent);

@@ -61,37 +61,29 @@ static void put_levels(struct pl_transfer *t, const struct level *level, unsigne
   t->count2 = count[2];
 }
 
-/* Does one command do? Counts are 16 bits, and there are three levels. */
-static pl_status check_levels(const struct pl_operand *op, const struct level *level, unsigned n,
-                              const char *which) {
-  if (n > 3)
-    return pl_fail_operand(
-        PL_ERROR_UNSUPPORTED, op,
-        "%s block of more than 3 dimensions of more than one row; cut it into smaller ones", which);
-  for (unsigned i = 0; i < n; i++)
-    if (level[i].count > MOST_ROWS)
-      return pl_fail_operand(PL_ERROR_LIMIT, op, "%s block with %u rows in one dimension; %u is the most",
-                             which, (unsigned)level[i].count, (unsigned)MOST_ROWS);
-  return PL_OK;
-}
-
 pl_status pl_transfer_plan(struct pl_operand *op, unsigned memory_space) {
   struct pl_transfer *t = &op->transfer;
   struct level level[PL_MAX_RANK];
   int32_t edge[PL_MAX_RANK]; /* cut wherever it can be: most levels */
-  uint32_t row, valid_row;
-  bool ragged = false;
+  uint32_t row;
 
-  for (unsigned d = 0; d < op->rank; d++) {
-    const bool cut = op->dim[d].full != op->dim[d].blocks;
-    ragged |= cut;
-    edge[d] = op->dim[d].block - cut;
+  for (unsigned d = 0; d < op->rank; d++)
+    edge[d] = op->dim[d].block - (op->dim[d].full != op->dim[d].blocks);
+  if (block_levels(op, edge, level, &t->row_bytes, &row) > 3) { /* no hot way leads to such a block */
+    if (op->listed)
+      return pl_fail_operand(
+          PL_ERROR_UNSUPPORTED, op,
+          "a block with an INDIRECT dimension and more than 2 others of more than one row; "
+          "cut it into smaller ones");
+    op->split = true;
+    op->prefetched |= PL_SPLIT;
   }
-  if (ragged && check_levels(op, level, block_levels(op, edge, level, &row, &valid_row), "a ragged") != PL_OK)
-    return pl_context.status;
-  const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &valid_row);
-  if (check_levels(op, level, n, "a") != PL_OK)
-    return pl_context.status;
+  op->careful = op->general || op->split;
+  const unsigned n = block_levels(op, NULL, level, &t->row_bytes, &row);
+  for (unsigned i = 0; i < n; i++)
+    if (level[i].count > MOST_ROWS)
+      return pl_fail_operand(PL_ERROR_LIMIT, op, "a block with %u rows in one dimension; %u is the most",
+                             (unsigned)level[i].count, (unsigned)MOST_ROWS);
   put_levels(t, level, n, false);
   t->listed = op->listed;
   t->memory = (uint8_t)(memory_space - PL_HBM + TPU_SPACE_HBM);
@@ -179,6 +171,86 @@ bool pl_stage_fetch(struct pl_queue *q, const struct pl_operand *op, const int32
   return true;
 }
 
+/*
+ * Queues the copy of a block of more than three levels: commands for the elements of its outermost dimensions
+ * one by one, until three levels are left. The block and `valid` are changed for as long as that takes. An
+ * element behind the edge is all fill. The queue's last command ends the copy.
+ */
+static PL_COLD bool issue_parts(struct pl_context *c, struct pl_queue *q, struct pl_operand *op,
+                                int32_t *valid, bool to_chip, uint32_t memory, uint32_t chip,
+                                const struct pl_deps *deps, uint32_t tag) {
+  struct level level[PL_MAX_RANK];
+  uint32_t row, valid_row;
+  struct pl_dim *dim = op->dim;
+  bool ok = true;
+
+  if (block_levels(op, valid, level, &row, &valid_row) <= 3) {
+    q->owner = NULL;
+    stage_ragged(q, op, valid, to_chip);
+    tpu_queue_put(q->base, TPU_DMA_SRC, to_chip ? memory : chip);
+    tpu_queue_put(q->base, TPU_DMA_DST, to_chip ? chip : memory);
+    return pl_issue(c, q, deps, 0, tag);
+  }
+  for (; dim->block == 1; dim++)
+    valid++;
+  const int32_t block = dim->block, inside = *valid;
+  dim->block = 1;
+  for (int32_t i = 0; ok && i < (to_chip ? block : inside); i++) {
+    *valid = i < inside;
+    ok = issue_parts(c, q, op, valid - (dim - op->dim), to_chip, memory, chip, deps, tag);
+    memory += dim->memory;
+    chip += dim->chip;
+  }
+  *valid = inside;
+  dim->block = block;
+  return ok;
+}
+
+PL_COLD void pl_load_parts(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch) {
+  struct pl_deps deps = {0};
+
+  pl_write_deps(&deps, latch->buffer, op->load_queue->number);
+  pl_depend(&deps, PL_WRITE_BACK_QUEUE, op->flushed);
+  if (!issue_parts(c, op->load_queue, op, latch->valid, true, latch->address, latch->buffer->address, &deps,
+                   op->load_tag))
+    return;
+  op->load_tag += !pl_is_empty(op, latch->valid);
+  pl_has_written(c, latch->buffer, op->load_queue);
+}
+
+static PL_COLD bool fetch_parts(struct pl_context *c, struct pl_operand *op, int32_t *valid) {
+  struct pl_deps deps = {0};
+
+  pl_write_deps(&deps, op->fill, op->queue->number);
+  if (op->alias != NULL)
+    pl_alias_fetch(op, op->fill, &deps);
+  if (!issue_parts(c, op->queue, op, valid, true, op->address, op->fill->address, &deps, op->tag))
+    return false;
+  op->tag += !pl_is_empty(op, valid); /* a fill alone is no copy */
+  op->fetched = op->queue->issued;
+  pl_has_written(c, op->fill, op->queue);
+  if (op->alias != NULL)
+    pl_alias_queued(c, op);
+  return true;
+}
+
+static PL_COLD bool write_parts(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch) {
+  struct pl_deps deps = {0};
+
+  pl_read_deps(&deps, op->view.buffer, op->queue->number);
+  if (op->alias != NULL)
+    pl_alias_write_back(op, &deps);
+  if (!issue_parts(c, op->queue, op, latch->valid, false, latch->address, op->view.buffer->address, &deps,
+                   op->tag))
+    return false;
+  op->tag++;
+  op->flushed = op->queue->issued;
+  pl_has_read(op->view.buffer, op->queue);
+  if (op->alias != NULL)
+    pl_alias_queued(c, op);
+  return true;
+}
+
 bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   struct pl_buffer *buffer = op->fill;
   struct pl_queue *q = op->queue;
@@ -188,6 +260,8 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   bool empty = false;
 
   if (op->skip != 0) {
+    if (op->skip == PL_SPLIT)
+      return fetch_parts(c, op, valid);
     op->skip--;
     return true;
   }
@@ -216,17 +290,20 @@ bool pl_fetch_slow(struct pl_context *c, struct pl_operand *op) {
   return true;
 }
 
-bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, const struct pl_latch *latch) {
+bool pl_write_back_slow(struct pl_context *c, struct pl_operand *op, struct pl_latch *latch) {
   struct pl_buffer *buffer = op->view.buffer;
   struct pl_queue *q = op->queue;
   struct pl_deps deps;
 
   if (latch->ragged && pl_is_empty(op, latch->valid))
     return true;
-  if (latch->ragged && latch->cut)
+  if (latch->ragged && latch->cut) {
+    if (op->split)
+      return write_parts(c, op, latch);
     stage_ragged(q, op, latch->valid, false);
-  else if (q->owner != op)
+  } else if (q->owner != op) {
     stage_words(q, &op->transfer, false, 0);
+  }
   tpu_queue_put(q->base, TPU_DMA_SRC, buffer->address);
   tpu_queue_put(q->base, TPU_DMA_DST, latch->address);
   deps.mask = 0;

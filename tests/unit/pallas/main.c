@@ -170,6 +170,7 @@ int main(int argc, char **argv) {
                 {"indirect", suite_indirect},
                 {"overlap", suite_overlap},
                 {"copies_random", suite_copies_random},
+                {"levels", suite_levels},
                 {"order", suite_order},
                 {"strides", suite_strides},
                 {"messages", suite_messages},

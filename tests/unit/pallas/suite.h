@@ -65,6 +65,7 @@ void suite_lists(void);
 void suite_indirect(void);
 void suite_overlap(void);
 void suite_copies_random(void);
+void suite_levels(void);
 void suite_messages(void);
 void suite_order(void);
 void suite_strides(void);

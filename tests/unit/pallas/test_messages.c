@@ -53,7 +53,6 @@ static void outer_body(void) {
 
 static void test_plans(void) {
   const pl_array wide = pl_hbm_array(0, PL_F32, PL_SHAPE(2, 1 << 21)),
-                 strided = suite_array(PL_INT32, PL_SHAPE(4, 4, 4, 4, 8)),
                  tall = suite_array(PL_INT8, PL_SHAPE(70000, 2)),
                  huge = pl_hbm_array(0, PL_F32, PL_SHAPE(1 << 20, 1 << 10));
   pl_kernel k = {.name = "plans", .body = empty_body, .grid = PL_GRID(2)};
@@ -62,9 +61,6 @@ static void test_plans(void) {
   k.in[0] = PL_BLOCK(row_map, 1, 1 << 21);
   no_plan(&k, wide, PL_ERROR_BUDGET, "messages: a row larger than VMEM",
           "not even one row of input 0 fits beside the rest");
-  k.in[0] = PL_BLOCK(row_map, 2, 2, 2, 2, 4);
-  no_plan(&k, strided, PL_ERROR_UNSUPPORTED, "messages: a block of four dimensions",
-          "input 0: a block of more than 3 dimensions of more than one row; cut it into smaller ones");
   k.in[0] = PL_BLOCK(row_map, 66000, 1);
   no_plan(&k, tall, PL_ERROR_LIMIT, "messages: a block of 66000 rows",
           "block with 66000 rows in one dimension; 65535 is the most");

@@ -146,6 +146,9 @@ static void test_stale(const pl_array *x, const pl_array *o) {
   huge.grid.extent[0] = pl_dyn((1 << 30) + 2);
   suite_fails(pl_call(&huge, PL_ARGS(*x), PL_RESULTS(*o)), PL_ERROR_LIMIT,
               "reuse: a run-time extent far too large", "PL_MAX_STEPS", NULL);
+  huge.grid.extent[0] = (1 << 30) + 2; /* no extent is taken for another one */
+  suite_fails(pl_call(&huge, PL_ARGS(*x), PL_RESULTS(*o)), PL_ERROR_LIMIT,
+              "reuse: a static extent far too large", "PL_MAX_STEPS", NULL);
   suite_fails(pl_call(&counted, (pl_arrays){NULL, 1}, PL_RESULTS(*o)), PL_ERROR_ARGUMENT,
               "reuse: a list of arrays that is NULL", "kernel counted", "NULL", NULL);
   suite_fails(pl_kernel_call(&slice, (pl_arrays){NULL, 1}), PL_ERROR_ARGUMENT,

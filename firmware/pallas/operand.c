@@ -222,6 +222,10 @@ static pl_status check_supported(struct pl_operand *op, const pl_block_spec *spe
     if (d >= spec->rank && spec->kind[d] != PL_BLOCKED)
       return pl_fail_operand(PL_ERROR_SPEC, op, "block dimension %u has a kind, and the block has rank %u", d,
                              (unsigned)spec->rank);
+    if (spec->pad_high[d] != 0 && spec->kind[d] != PL_ELEMENT)
+      return pl_fail_operand(PL_ERROR_SPEC, op,
+                             "block dimension %u has pad_high %d, which only ELEMENT dimensions have", d,
+                             (int)spec->pad_high[d]);
     if (spec->kind[d] != PL_INDIRECT)
       continue;
     if (op->listed || spec->inout || spec->revisit_any || spec->alias)

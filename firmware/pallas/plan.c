@@ -62,6 +62,10 @@ static pl_status plan_grid(struct pl_plan *plan, const pl_kernel *kernel) {
                      "grid dimension %u is parallel behind an arbitrary one; parallel ones come first",
                      (unsigned)d);
   }
+  for (uint32_t d = kernel->grid.rank; d < PL_MAX_GRID; d++)
+    if (kernel->dimension_semantics[d] != PL_ARBITRARY)
+      return pl_fail(PL_ERROR_SPEC, "dimension %u has semantics, and the grid has rank %u", (unsigned)d,
+                     (unsigned)kernel->grid.rank);
   if (steps > PL_MAX_STEPS)
     return pl_fail(PL_ERROR_LIMIT, "the grid has more than PL_MAX_STEPS (%d) steps", PL_MAX_STEPS);
   plan->steps = (uint32_t)steps;

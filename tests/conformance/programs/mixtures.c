@@ -4,6 +4,19 @@
 
 /* ---- edges and ranks ---- */
 
+static void ids_map(const pl_grid *g, pl_index *b) {
+  for (unsigned d = 0; d < g->rank; d++)
+    b[d].start = g->id[d];
+}
+static void cut_rank5(void) {
+  const pl_block_spec *spec = PL_BLOCK(ids_map, 2, 3, 2, 8, 128);
+  run((pl_kernel){.body = copy_body, .grid = PL_GRID(2, 2, 2, 2, 2), .in = {spec}, .out = {spec}});
+}
+static void cut_rank5_ragged(void) {
+  const pl_block_spec *spec = PL_BLOCK(ids_map, 2, 3, 2, 8, 48);
+  run((pl_kernel){.body = copy_body, .grid = PL_GRID(2, 2, 2, 2, 3), .in = {spec}, .out = {spec}});
+}
+
 static void ji_map(const pl_grid *g, pl_index *b) {
   b[0].start = g->id[1], b[1].start = g->id[0];
 }
@@ -243,8 +256,8 @@ static void group_sums(void) {
 }
 
 const struct conformance_case conformance_cases[] = {
-    CASE(transposed_blocks), CASE(stencil),     CASE(shifted_columns), CASE(batched_product),
-    CASE(bias_relu_product), CASE(column_sums), CASE(carried_sum),     CASE(counted_values),
-    CASE(group_sums),        CASE(causal_mask), CASE(wrapping_bytes),  CASE(roll_by_step),
-    CASE(sums_of_parts),     CASE_END,
+    CASE(cut_rank5),       CASE(cut_rank5_ragged), CASE(transposed_blocks), CASE(stencil),
+    CASE(shifted_columns), CASE(batched_product),  CASE(bias_relu_product), CASE(column_sums),
+    CASE(carried_sum),     CASE(counted_values),   CASE(group_sums),        CASE(causal_mask),
+    CASE(wrapping_bytes),  CASE(roll_by_step),     CASE(sums_of_parts),     CASE_END,
 };

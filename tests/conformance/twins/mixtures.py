@@ -19,6 +19,20 @@ def iota(shape_, dimension):
     return jax.lax.broadcasted_iota(jnp.int32, shape_, dimension)
 
 
+def cut_rank5(t):
+    """Rank 5, cut in every dimension."""
+    spec = pl.BlockSpec((2, 3, 2, 8, 128), lambda *ids: ids)
+    o, = t.call(copy_body, [t.x], shape("int32", 4, 6, 4, 16, 256), grid=(2,) * 5, in_specs=[spec], out_specs=[spec])
+    t.output("o", o)
+
+
+def cut_rank5_ragged(t):
+    """The same with an edge in every dimension."""
+    spec = pl.BlockSpec((2, 3, 2, 8, 48), lambda *ids: ids)
+    o, = t.call(copy_body, [t.x], shape("bf16", 3, 5, 3, 12, 100), grid=(2, 2, 2, 2, 3), in_specs=[spec], out_specs=[spec])
+    t.output("o", o)
+
+
 def transposed_blocks(t):
     """Block (i, j) to block (j, i), transposed, with an edge."""
     def body(x, o):

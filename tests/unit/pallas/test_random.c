@@ -245,7 +245,8 @@ static void random_spec(const struct random_case *t, pl_array *a, pl_block_spec 
       spec->shape[d] = (int32_t)below(2);
     } else if (below(3) == 0) {
       spec->kind[d] = (uint8_t)(below(2) ? PL_ELEMENT : PL_BOUNDED);
-      spec->pad_high[d] = below(2) ? (int32_t)below((uint32_t)t->block[d] + 3) : 0;
+      const int32_t pad = below(2) ? (int32_t)below((uint32_t)t->block[d] + 3) : 0;
+      spec->pad_high[d] = spec->kind[d] == PL_ELEMENT ? pad : 0;
       if (spec->kind[d] == PL_ELEMENT && t->block[d] > a->shape[d] + spec->pad_high[d])
         spec->pad_high[d] = t->block[d] - a->shape[d];
     }

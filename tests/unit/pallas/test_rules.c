@@ -118,6 +118,10 @@ static void test_operands(void) {
   k.dimension_semantics[0] = 5;
   call_fails(PL_ERROR_SPEC, &k, x, o, "rules: semantics that are none",
              "grid dimension 0 has the semantics 5", "");
+  k = good;
+  k.dimension_semantics[k.grid.rank] = PL_PARALLEL;
+  call_fails(PL_ERROR_SPEC, &k, x, o, "rules: semantics of a dimension that is none",
+             "has semantics, and the grid has rank", "");
   suite_ok(pl_call(&good, PL_ARGS(x), PL_RESULTS(o)), "rules: the right kernel works after all that");
 }
 

@@ -223,6 +223,12 @@ static void test_spec_errors(void) {
               "kernel bad: output 0: block dimension 1 is of kind 7; PL_INDIRECT (4) is the last", NULL);
   suite_fails(with(PL_SPEC(PL_DIMS(8, 40), .kind = {0, 0, PL_ELEMENT}), whole), PL_ERROR_SPEC,
               "spec: a kind behind the rank", "block dimension 2 has a kind, and the block has rank 2", NULL);
+  suite_fails(with(PL_SPEC(PL_DIMS(8, 40), .pad_high = {8}), whole), PL_ERROR_SPEC,
+              "spec: padding of a dimension without windows",
+              "input 0: block dimension 0 has pad_high 8, which only ELEMENT dimensions have", NULL);
+  suite_fails(with(whole, PL_SPEC(PL_DIMS(8, 40), .kind = {PL_ELEMENT}, .pad_high = {0, 0, 1})),
+              PL_ERROR_SPEC, "spec: padding behind the rank", "output 0: block dimension 2 has pad_high 1",
+              NULL);
   suite_fails(with(PL_SPEC(PL_DIMS(70, 40), .kind = {PL_ELEMENT}, .pad_high = {3}), whole), PL_ERROR_SPEC,
               "spec: windows larger than array and padding",
               "block dimension 0: windows of 70 elements, pad_high 3; the array has 64, so pad_high must be "

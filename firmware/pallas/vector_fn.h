@@ -149,14 +149,20 @@ typedef struct pl_vloop {
 pl_vloop pl_vrecord_loop(unsigned axis, pl_v *const *carried, unsigned n, uint32_t line);
 void pl_vrecord_end(pl_vloop *loop);
 
-/* Types of constants; operations: codes of the vector unit in bits 7:0, of int32 in 15:8, result in 23:16. */
+/*
+ * Types of constants; operations: codes of the vector unit in bits 7:0, of int32 in 15:8, result in 23:16,
+ * how many operands in 25:24, whether they come in the other order in 26.
+ */
 enum pl_vtype { PL_V_ANY = 0, PL_V_FLOAT = 1, PL_V_INT = 2 };
 #define PL_VOP(float_, int_, result_)                                                                        \
   ((unsigned)TPU_VOP_##float_ | (unsigned)TPU_VOP_##int_ << 8 | (unsigned)(result_) << 16)
+#define PL_VARITY(n_)          ((unsigned)(n_) << 24)
+#define PL_VSWAPPED            (1u << 26)
 #define PL_VNONE               ((pl_v){0})
-#define PL_V1(op_, a_)         pl_vrecord_op((op_), (a_), PL_VNONE, PL_VNONE, __LINE__)
-#define PL_V2(op_, a_, b_)     pl_vrecord_op((op_), (a_), (b_), PL_VNONE, __LINE__)
-#define PL_V3(op_, a_, b_, c_) pl_vrecord_op((op_), (a_), (b_), (c_), __LINE__)
+#define PL_V0(op_)             pl_vrecord_op((op_), PL_VNONE, PL_VNONE, PL_VNONE, __LINE__)
+#define PL_V1(op_, a_)         pl_vrecord_op((op_) | PL_VARITY(1), (a_), PL_VNONE, PL_VNONE, __LINE__)
+#define PL_V2(op_, a_, b_)     pl_vrecord_op((op_) | PL_VARITY(2), (a_), (b_), PL_VNONE, __LINE__)
+#define PL_V3(op_, a_, b_, c_) pl_vrecord_op((op_) | PL_VARITY(3), (a_), (b_), (c_), __LINE__)
 
 /* f32 of f32 and bf16 refs, int32 of the int ones. */
 #define pl_vload(ref_)             pl_vrecord_load((ref_).number, PL_VFILL_ZERO, false, __LINE__)
@@ -186,8 +192,8 @@ enum pl_vtype { PL_V_ANY = 0, PL_V_FLOAT = 1, PL_V_INT = 2 };
 #define pl_vne(a_, b_)  PL_V2(PL_VOP(FNE, INE, PL_V_INT), a_, b_)
 #define pl_vlt(a_, b_)  PL_V2(PL_VOP(FLT, ILT, PL_V_INT), a_, b_)
 #define pl_vle(a_, b_)  PL_V2(PL_VOP(FLE, ILE, PL_V_INT), a_, b_)
-#define pl_vgt(a_, b_)  pl_vlt(b_, a_)
-#define pl_vge(a_, b_)  pl_vle(b_, a_)
+#define pl_vgt(a_, b_)  PL_V2(PL_VOP(FLT, ILT, PL_V_INT) | PL_VSWAPPED, b_, a_)
+#define pl_vge(a_, b_)  PL_V2(PL_VOP(FLE, ILE, PL_V_INT) | PL_VSWAPPED, b_, a_)
 #define pl_vltu(a_, b_) PL_V2(PL_VOP(HALT, ILTU, PL_V_INT), a_, b_)
 /* mask != 0 ? a : b; the mask is int32. */
 #define pl_vselect(m_, a_, b_) PL_V3(PL_VOP(SEL, SEL, PL_VOP_SAME), a_, b_, m_)
@@ -213,8 +219,8 @@ pl_v pl_vbits(pl_v v, unsigned type, uint32_t line);
 /* |a| and -a of f32; no other bit changes, NaN keeps its own. */
 #define pl_vabs(a_) pl_vbits_float(pl_vand(pl_vbits_int(a_), pl_vconst_int(0x7fffffff)))
 /* Numbers of the row and of the column, int32. */
-#define pl_viota_rows()    PL_V1(PL_VOP(IOTA_SUB, IOTA_SUB, PL_V_INT), PL_VNONE)
-#define pl_viota_columns() PL_V1(PL_VOP(IOTA_LANE, IOTA_LANE, PL_V_INT), PL_VNONE)
+#define pl_viota_rows()    PL_V0(PL_VOP(IOTA_SUB, IOTA_SUB, PL_V_INT))
+#define pl_viota_columns() PL_V0(PL_VOP(IOTA_LANE, IOTA_LANE, PL_V_INT))
 
 /*
  * Over the lanes of a row (behind PL_FOR_LANES: all lanes of a value; in it: those inside the shape), the

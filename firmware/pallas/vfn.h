@@ -85,6 +85,9 @@ enum vfn_pseudo {                 /* beside enum tpu_vop */
                   VFN_PHI = 0xf0, /* carried: a its start, b what it becomes */
                   VFN_SCALAR = 0xf1,
                   VFN_ALIAS = 0xf2, /* another name, or type, of a */
+                  /* In messages only: VFN_ALIAS + type, and */
+                  VFN_NEG = 0xf5,
+                  VFN_FOR = 0xf6, /* + axis */
 };
 
 enum vfn_flags {
@@ -143,6 +146,10 @@ extern struct vfn_recording vfn_recording;
 
 /* Begins the error of a line; true if it is the first one, whose text the caller then adds. */
 bool vfn_fail(pl_status status, uint32_t line);
+/* ---- vfn_names.c ---- */
+/* Adds to the message that operand i has no value; op: as pl_vrecord_op() gets it, a node's, or one of the
+ * others. */
+PL_COLD void vfn_add_operand(unsigned op, unsigned i);
 /* Runs the function's body; false with a sticky error. */
 bool vfn_record(struct pl_context *c, const struct vfn_key *key);
 /* Makes the recording a program, of which only the entry is to be said; false with a sticky error. */

@@ -63,13 +63,14 @@ static pl_v value_of(const struct vfn_node *n) {
   return handle_of(n != NULL ? (unsigned)(n - vfn_recording.node) : 0);
 }
 
-/* The node of a value that may be used here; 0 and an error if it may not. */
-static unsigned use(pl_v v, uint32_t line) {
+/* The node of a value that may be used here, as operand i of an operation; 0 and an error if it may not. */
+static unsigned use(pl_v v, unsigned op, unsigned i, uint32_t line) {
   const struct vfn_recording *r = &vfn_recording;
   const unsigned node = v.id & 0xff;
 
   if (v.id >> 8 != r->number || node == 0 || node >= r->nodes) {
-    fail_line(line, "a pl_v that has no value here: it was not set, or is of another recording");
+    if (vfn_fail(PL_ERROR_ARGUMENT, line))
+      vfn_add_operand(op, i);
     return 0;
   }
   unsigned loop = r->loop;
@@ -152,7 +153,7 @@ void pl_vrecord_store(uint32_t ref, pl_v v, uint32_t line) {
   struct vfn_recording *r = &vfn_recording;
   unsigned a;
 
-  if (!is_recording(line) || !check_ref(ref, line) || (a = use(v, line)) == 0)
+  if (!is_recording(line) || !check_ref(ref, line) || (a = use(v, TPU_VOP_ST, 0, line)) == 0)
     return;
   const unsigned dtype = r->key->side[ref].dtype;
   unsigned type = r->node[a].type;
@@ -194,10 +195,8 @@ pl_v pl_vrecord_op(unsigned op, pl_v a, pl_v b, pl_v c, uint32_t line) {
   if (!is_recording(line))
     return PL_VNONE;
   const bool selects = (op & 0xff) == TPU_VOP_SEL;
-  for (unsigned i = 0; i < 3; i++) {
-    if (given[i].id == 0)
-      continue;
-    if ((operand[i] = (uint8_t)use(given[i], line)) == 0)
+  for (unsigned i = 0; i < (op >> 24 & 3); i++) {
+    if ((operand[i] = (uint8_t)use(given[i], op, i, line)) == 0)
       return PL_VNONE;
     const struct vfn_node *n = &r->node[operand[i]];
     unsigned mask = PL_V_INT;
@@ -206,7 +205,7 @@ pl_v pl_vrecord_op(unsigned op, pl_v a, pl_v b, pl_v c, uint32_t line) {
   }
   if (type == PL_V_ANY)
     type = (op & 0xff) != 0 ? PL_V_FLOAT : PL_V_INT;
-  const unsigned code = type == PL_V_FLOAT ? op & 0xff : op >> 8 & 0xff, result = op >> 16;
+  const unsigned code = type == PL_V_FLOAT ? op & 0xff : op >> 8 & 0xff, result = op >> 16 & 0xff;
   if (code == 0) {
     if (vfn_fail(PL_ERROR_SHAPE, line))
       pl_message_add("the operand is %s (value of line %u); this operation is for %s",
@@ -231,9 +230,9 @@ pl_v pl_vrecord_op(unsigned op, pl_v a, pl_v b, pl_v c, uint32_t line) {
 pl_v pl_vrecord_neg(pl_v a, uint32_t line) {
   if (!is_recording(line))
     return PL_VNONE;
-  const unsigned node = use(a, line);
+  const unsigned node = use(a, VFN_NEG, 0, line);
   const bool real = node != 0 && vfn_recording.node[node].type != PL_V_INT;
-  return pl_vrecord_op(PL_VOP(FSUB, ISUB, PL_VOP_SAME),
+  return pl_vrecord_op(PL_VOP(FSUB, ISUB, PL_VOP_SAME) | PL_VARITY(2),
                        pl_vrecord_const(real ? 0x80000000u : 0, real ? PL_V_FLOAT : PL_V_INT, line), a,
                        PL_VNONE, line);
 }
@@ -242,7 +241,7 @@ pl_v pl_vrecord_move(unsigned op, pl_v a, unsigned n, uint32_t line) {
   struct vfn_recording *r = &vfn_recording;
   unsigned node;
 
-  if (!is_recording(line) || (node = use(a, line)) == 0)
+  if (!is_recording(line) || (node = use(a, op, 0, line)) == 0)
     return PL_VNONE;
   struct vfn_node *move = add(op, r->node[node].type, line, n & 31);
   if (move != NULL)
@@ -267,7 +266,7 @@ pl_v pl_vbits(pl_v v, unsigned type, uint32_t line) {
 
   if (!is_recording(line))
     return PL_VNONE;
-  const unsigned a = use(v, line);
+  const unsigned a = use(v, VFN_ALIAS + type, 0, line);
   if (a == 0)
     return PL_VNONE;
   /* Another name: vfn_compile.c looks through it. */
@@ -308,7 +307,7 @@ pl_vloop pl_vrecord_loop(unsigned axis, pl_v *const *carried, unsigned n, uint32
         fail_line(line, "a loop carries a variable twice");
         return none;
       }
-    const unsigned start = use(*carried[i], line);
+    const unsigned start = use(*carried[i], VFN_FOR + axis, i - 1, line);
     struct vfn_node *phi = start != 0 ? add(VFN_PHI, r->node[start].type, r->node[start].line, 0) : NULL;
     if (phi == NULL)
       return none;
@@ -384,7 +383,7 @@ void pl_vrecord_end(pl_vloop *handle) {
     pl_v *const variable = r->variable[r->variables - loop->carried + i];
     const unsigned phi = loop->first + i;
     const uint32_t line = r->node[phi].line;
-    unsigned next = use(*variable, line);
+    unsigned next = use(*variable, VFN_FOR + loop->axis, i, line);
     if (next == 0)
       return;
     unsigned type = r->node[phi].type;

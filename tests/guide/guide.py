@@ -37,7 +37,7 @@ INNER = {"pl_ref_of", "pl_no_operand", "pl_no_axis", "pl_dot_refs", "pl_at_slice
          "PL_SCRATCH_OF", "PL_ARRAYS", "pl_dyn", "PL_DYN_FLAG", "pl_vrecord_load", "pl_vrecord_store", "pl_vrecord_const",
          "pl_vrun_counted", "PL_VCOUNTS", "pl_refs_of", "pl_scalars_of",
          "pl_vrecord_scalar", "pl_vrecord_op", "pl_vrecord_neg", "pl_vrecord_move", "pl_vrecord_random", "pl_vrecord_loop", "pl_vrecord_end", "pl_vbits",
-         "pl_float_bits", "pl_scalar_at", "PL_VECTOR_FN_H", "PL_VFOR", "PL_VOP", "PL_VOP_SAME", "PL_VNONE", "PL_V1", "PL_V2",
+         "pl_float_bits", "pl_scalar_at", "PL_VECTOR_FN_H", "PL_VFOR", "PL_VOP", "PL_VOP_SAME", "PL_VNONE", "PL_VARITY", "PL_VSWAPPED", "PL_V0", "PL_V1", "PL_V2",
          "PL_V3", "PALLAS_VECTOR_FN_H"}
 
 

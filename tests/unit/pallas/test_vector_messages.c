@@ -18,6 +18,90 @@ PL_VECTOR_FN(keeps, 2, 0) {
 PL_VECTOR_FN(unset, 2, 0) {
   pl_vstore(PL_REF(1), pl_vadd(pl_vload(PL_REF(0)), kept));
 }
+/* Every operation without each of its operands: what the message calls it, and the operation. */
+#define NONE         PL_VNONE
+#define UNARY(name_) X("a of pl_v" #name_, pl_v##name_(NONE))
+#define BINARY(name_)                                                                                        \
+  X("a of pl_v" #name_, pl_v##name_(NONE, x))                                                                \
+  X("b of pl_v" #name_, pl_v##name_(x, NONE))
+#define ALL_WITHOUT                                                                                          \
+  BINARY(add)                                                                                                \
+  BINARY(sub)                                                                                                \
+  BINARY(mul)                                                                                                \
+  BINARY(min)                                                                                                \
+  BINARY(max)                                                                                                \
+  BINARY(eq)                                                                                                 \
+  BINARY(ne)                                                                                                 \
+  BINARY(lt)                                                                                                 \
+  BINARY(le)                                                                                                 \
+  BINARY(gt)                                                                                                 \
+  BINARY(ge)                                                                                                 \
+  BINARY(ltu)                                                                                                \
+  BINARY(valid)                                                                                              \
+  BINARY(and)                                                                                                \
+  BINARY(or)                                                                                                 \
+  BINARY(xor)                                                                                                \
+  BINARY(shl)                                                                                                \
+  BINARY(shr)                                                                                                \
+  BINARY(sar)                                                                                                \
+  UNARY(neg)                                                                                                 \
+  UNARY(float)                                                                                               \
+  UNARY(int_rne)                                                                                             \
+  UNARY(int_rtz)                                                                                             \
+  UNARY(bf16)                                                                                                \
+  UNARY(bits_float)                                                                                          \
+  UNARY(bits_int)                                                                                            \
+  UNARY(sum_lanes)                                                                                           \
+  UNARY(min_lanes)                                                                                           \
+  UNARY(max_lanes)                                                                                           \
+  UNARY(argmax_lanes)                                                                                        \
+  UNARY(sum_rows)                                                                                            \
+  UNARY(min_rows)                                                                                            \
+  UNARY(max_rows)                                                                                            \
+  UNARY(argmax_rows)                                                                                         \
+  UNARY(exp2)                                                                                                \
+  UNARY(log2)                                                                                                \
+  UNARY(recip)                                                                                               \
+  UNARY(rsqrt)                                                                                               \
+  UNARY(tanh)                                                                                                \
+  UNARY(sigmoid)                                                                                             \
+  X("a of pl_vrotate_lanes", pl_vrotate_lanes(NONE, 1))                                                      \
+  X("a of pl_vrotate_rows", pl_vrotate_rows(NONE, 1))                                                        \
+  X("a of pl_vlane", pl_vlane(NONE, 1))                                                                      \
+  X("a of pl_vrow", pl_vrow(NONE, 1))                                                                        \
+  X("a of pl_vfma", pl_vfma(NONE, f, f))                                                                     \
+  X("b of pl_vfma", pl_vfma(f, NONE, f))                                                                     \
+  X("c of pl_vfma", pl_vfma(f, f, NONE))                                                                     \
+  X("m of pl_vselect", pl_vselect(NONE, x, x))                                                               \
+  X("a of pl_vselect", pl_vselect(x, NONE, x))                                                               \
+  X("b of pl_vselect", pl_vselect(x, x, NONE))
+#define X(name_, operation_) name_,
+static const char *const without_names[] = {ALL_WITHOUT "v of pl_vstore", "a of PL_FOR_LANES",
+                                            "b of PL_FOR_ROWS", "a of PL_FOR_ROWS"};
+#undef X
+enum { WITHOUT = sizeof without_names / sizeof without_names[0] };
+static unsigned chosen;
+
+PL_VECTOR_FN(without, 2, 0) {
+  const pl_v x = pl_vload(PL_REF(0)), f = pl_vfloat(x);
+  pl_v r = x, none = NONE, other = pl_vconst_int(0);
+  unsigned i = 0;
+#define X(name_, operation_)                                                                                 \
+  if (i++ == chosen)                                                                                         \
+    r = operation_;
+  ALL_WITHOUT
+#undef X
+  if (i == chosen)
+    pl_vstore(PL_REF(1), NONE);
+  if (i + 1 == chosen)
+    PL_FOR_LANES(&none) none = x;
+  if (i + 2 == chosen)
+    PL_FOR_ROWS(&other, &none) none = x;
+  if (i + 3 == chosen)
+    PL_FOR_ROWS(&other) other = NONE;
+  pl_vstore(PL_REF(1), r);
+  (void)f;
+}
 PL_VECTOR_FN(nothing, 3, 0) {
   pl_vstore(PL_REF(1), pl_vload(PL_REF(0)));
 }
@@ -118,7 +202,13 @@ void suite_vector_messages(void) {
   suite_fill(&x);
   suite_ok(run(keeps), "vector messages: a body that keeps a value");
   fails(unset, PL_ERROR_ARGUMENT, "vector messages: a value that was not set",
-        "a pl_v that has no value here: it was not set, or is of another recording");
+        "operand b of pl_vadd has no value here: it was not set, or is of another recording");
+  for (chosen = 0; chosen < WITHOUT; chosen++) {
+    char words[80];
+    snprintf(words, sizeof words, "operand %s has no value here", without_names[chosen]);
+    fails(without, PL_ERROR_ARGUMENT, "vector messages: an operand that is none", words);
+  }
+  suite_ok(run(without), "vector messages: with all operands");
   fails(unset, PL_ERROR_ARGUMENT, "vector messages: the line of it", "vector function unset, line ");
   fails(no_scalar, PL_ERROR_ARGUMENT, "vector messages: a scalar too many", "scalar 1; the function has 1");
   fails(wrong_type, PL_ERROR_SHAPE, "vector messages: an integer's exponential",

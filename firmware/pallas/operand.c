@@ -107,6 +107,12 @@ static pl_status check_in_place(const struct pl_operand *op, unsigned d, const p
         PL_ERROR_SPEC, op,
         "an array that is used in place must be cut evenly: dimension %u of %pH by blocks of %d", d, array,
         (int)dim->block);
+  const uint32_t row = pl_row_pitch(PL_VMEM, array->dtype, 1);
+  if (array->space == PL_VMEM && !columns && dim->blocks > 1 && dim->stride % row != 0)
+    return pl_fail_operand(
+        PL_ERROR_SPEC, op,
+        "blocks along dimension %u are %u bytes apart in place in %pN; a multiple of %u is needed", d,
+        (unsigned)dim->stride, array, (unsigned)row);
   if (!columns || array->space == PL_SMEM)
     return PL_OK;
   if (dim->kind == PL_SQUEEZED)

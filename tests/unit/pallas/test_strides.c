@@ -280,6 +280,17 @@ static void windows_anywhere(void) {
   pl_emit_pipeline_with_allocations(&rows, PL_REFS(ref), PL_REFS(to), &windows);
 }
 
+/* Blocks in place, of which the first one begins well. */
+static void in_place_anywhere(void) {
+  const pl_kernel rows = {.name = "in place",
+                          .body = copy_body,
+                          .grid = PL_GRID(N),
+                          .in = {PL_BLOCK(tens, 1, K)},
+                          .out = {PL_BLOCK(tens, 1, K)}};
+  pl_emit_pipeline(&rows, PL_REFS(pl_reshape(FLAT(0), PL_SHAPE(N, K))),
+                   PL_REFS(pl_at(pl_arg(0), PL_ALL, PL_DS(0, K))));
+}
+
 static void test_rows_anywhere(void) {
   static uint8_t aligned[(2 * N + 1) * 2 * N * 4];
   pl_kernel kernel = {.name = "rows anywhere",
@@ -302,6 +313,12 @@ static void test_rows_anywhere(void) {
               "strides: buffers of the caller that begin anywhere",
               "pipeline windows: input 0: its buffers are scratch 8", "2 blocks of int32 [1, 10]",
               "bytes are needed", NULL);
+  kernel.body = in_place_anywhere;
+  suite_fails(pl_kernel_call(&kernel, PL_ARRAYS(x, e, o)), PL_ERROR_SPEC,
+              "strides: blocks in place that begin anywhere",
+              "pipeline in place: input 0: blocks along dimension 0 are 40 bytes apart in place in VMEM; a "
+              "multiple of",
+              NULL);
 }
 
 void suite_strides(void) {

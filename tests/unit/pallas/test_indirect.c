@@ -431,6 +431,19 @@ static void test_spec_errors(void) {
       .out = {PL_SPEC(PL_DIMS(LIST, COLUMNS), .map = step_rows, .alias = PL_ALIAS(0))}};
   suite_fails(pl_call(&alias, PL_ARGS(list, x), PL_RESULTS(x)), PL_ERROR_UNSUPPORTED, "indirect: an alias",
               "output 0: alias of input 0, which goes by lists", NULL);
+  const pl_array deep = suite_array(PL_F32, PL_SHAPE(LIST * STEPS, 4, 4, 4, COLUMNS));
+  const pl_kernel cut = {
+      .name = "bad",
+      .body = inner_body,
+      .grid = PL_GRID(STEPS),
+      .num_scalar_prefetch = 1,
+      .in = {PL_SPEC(PL_DIMS(LIST, 2, 2, 2, COLUMNS / 5), .map = entries_of_step, .kind = {PL_INDIRECT})},
+      .out = {PL_BLOCK(step_rows, LIST, COLUMNS)}};
+  suite_fails(pl_call(&cut, PL_ARGS(list, deep), PL_RESULTS(x)), PL_ERROR_UNSUPPORTED,
+              "indirect: three other dimensions cut",
+              "kernel bad: input 0: a block with an INDIRECT dimension and more than 2 others of more than "
+              "one row; cut it into smaller ones",
+              NULL);
 }
 
 /* An array on the chip is used in place, which no list can do. */

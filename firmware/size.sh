@@ -6,8 +6,8 @@
 # link that keeps all of the kernel runtime. The bar of 64 KiB is of the core, all of firmware/pallas but what follows.
 # Vector functions, of which whole-ref operations are made, are a line of their own, and every program has them: there is
 # a bar for both together. Counted apart is what a program has only if it uses it: further operations (pl_exp() and its
-# like, roll, transposition, random bits), the prediction (pl_plan(), pl_predict()), gathers and scatters. With --check a
-# line PASS or FAIL a bar.
+# like, roll, transposition, random bits, the division of grids between cores), the prediction (pl_plan(),
+# pl_predict()), gathers and scatters. With --check a line PASS or FAIL a bar.
 #
 #   size.sh MAP [--check]
 
@@ -45,7 +45,7 @@ done < <(awk '
   /^ \./ { name = $1; size = $3; object = $4 }
   /^ +0x/ { size = $2; object = $3 }
   object ~ /obj\/(hal|pallas)\// {
-    print object ~ /pallas\/vfn_(math|cross)/ ? "more" : object ~ /pallas\/vfn_/ ? "vector" : object ~ /pallas\/predict/ ? "plan" : object ~ /pallas\/list/ ? "list" : "core",
+    print object ~ /pallas\/(vfn_math|vfn_cross|partition)/ ? "more" : object ~ /pallas\/vfn_/ ? "vector" : object ~ /pallas\/predict/ ? "plan" : object ~ /pallas\/list/ ? "list" : "core",
       name, size }' "$1")
 [ "$code" -gt 0 ] || { echo "size.sh: no runtime in $1" >&2; exit 1; }
 if [ "$2" != --check ]; then

@@ -346,6 +346,14 @@ typedef struct pl_core_part {
 pl_status pl_partition_grid(const pl_grid_spec *grid, const uint8_t *dimension_semantics, uint32_t cores,
                             uint32_t core, pl_core_part *part);
 
+/*
+ * Whether cores that share a grid in that way may all write output `number`: PL_ERROR_SPEC if more than one
+ * core gets steps and the output's map gives the same block all along the shared dimension. Asks the map,
+ * which must not need arguments of a call (pl_prefetch()), at every position until two blocks differ.
+ */
+pl_status pl_partition_output(const pl_grid_spec *grid, const uint8_t *dimension_semantics, uint32_t cores,
+                              const pl_block_spec *output, uint32_t number);
+
 /* What the last pl_call() did. */
 typedef struct pl_stats {
   uint64_t cycles;                                  /* from entry to return */

@@ -86,3 +86,57 @@ pl_status pl_partition_grid(const pl_grid_spec *grid, const uint8_t *semantics, 
   part->offset = c * each + (c < more ? c : more);
   return PL_OK;
 }
+
+/* The next position of the grid with the shared dimension at 0; false behind the last. */
+static bool next_position(pl_grid *at, uint32_t shared) {
+  for (uint32_t d = at->rank; d-- > 0;) {
+    if (d == shared)
+      continue;
+    if (++at->id[d] < at->extent[d])
+      return true;
+    at->id[d] = 0;
+  }
+  return false;
+}
+
+static bool same_block(const pl_index *a, const pl_index *b, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (a[d].start != b[d].start || a[d].size != b[d].size)
+      return false;
+  return true;
+}
+
+pl_status pl_partition_output(const pl_grid_spec *grid, const uint8_t *semantics, uint32_t cores,
+                              const pl_block_spec *output, uint32_t number) {
+  pl_core_part part;
+
+  if (pl_is_null(output, "pl_partition_output"))
+    return pl_context.status;
+  if (pl_partition_grid(grid, semantics, cores, 0, &part) != PL_OK)
+    return pl_context.status;
+  pl_grid at = {.rank = grid->rank};
+  for (uint32_t d = 0; d < grid->rank; d++) {
+    at.extent[d] = extent_of(grid, d);
+    if (at.extent[d] == 0)
+      return PL_OK;
+  }
+  if (part.dimension < 0 || part.extent == at.extent[part.dimension])
+    return PL_OK; /* one core, or one step for all of them */
+  const uint32_t shared = (uint32_t)part.dimension;
+  do {
+    pl_index first[PL_MAX_RANK] = {{0}}, other[PL_MAX_RANK] = {{0}};
+    if (output->map == NULL)
+      break;
+    output->map(&at, first);
+    for (at.id[shared] = 1; at.id[shared] < at.extent[shared]; at.id[shared]++) {
+      output->map(&at, other);
+      if (!same_block(first, other, output->rank))
+        return PL_OK;
+    }
+    at.id[shared] = 0;
+  } while (next_position(&at, shared));
+  return pl_fail(PL_ERROR_SPEC,
+                 "output %u: its map does not depend on grid dimension %u, which %u cores share: all would "
+                 "write the same blocks; let it depend on it, or make the dimension ARBITRARY",
+                 (unsigned)number, (unsigned)shared, (unsigned)cores);
+}

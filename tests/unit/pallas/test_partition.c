@@ -84,7 +84,54 @@ static void test_cover(void) {
   check(bad == 0, "partition: 20000 grids: contiguous, even, complete, long parts first (%u wrong)", bad);
 }
 
+static void all_along(const pl_grid *g, pl_index *b) {
+  b[0].start = g->id[1];
+}
+static void at_its_end(const pl_grid *g, pl_index *b) { /* only the last step of the last row differs */
+  b[0].start = g->id[0] == g->extent[0] - 1 && g->id[1] == g->extent[1] - 1;
+}
+static void by_size(const pl_grid *g, pl_index *b) {
+  b[0].size = g->id[0];
+}
+static unsigned asked;
+static void counted(const pl_grid *g, pl_index *b) {
+  asked++;
+  b[0].start = g->id[0];
+}
+
+/* Cores that share a dimension must not all write the same blocks. */
+static void test_outputs(void) {
+  static const uint8_t first[2] = {P, A}, second[2] = {A, P};
+  static const char wrong[] =
+      "output 3: its map does not depend on grid dimension 0, which 2 cores share: all would write the same "
+      "blocks; let it depend on it, or make the dimension ARBITRARY";
+  const pl_grid_spec grid = PL_GRID(4, 5), one = PL_GRID(1, 5), none = PL_GRID(D | 0, 5),
+                     empty = PL_GRID(4, 0);
+  const pl_block_spec *const same = PL_BLOCK(all_along, 8);
+#define OK_OUTPUT(name_, ...) check(pl_partition_output(__VA_ARGS__) == PL_OK, "partition: output: " name_)
+
+  suite_fails(pl_partition_output(&grid, first, 2, same, 3), PL_ERROR_SPEC,
+              "partition: an output all cores write", wrong, NULL);
+  suite_fails(pl_partition_output(&grid, first, 2, PL_WHOLE, 3), PL_ERROR_SPEC,
+              "partition: a whole output all cores write", wrong, NULL);
+  OK_OUTPUT("one core", &grid, first, 1, same, 3);
+  OK_OUTPUT("another dimension is shared", &grid, second, 2, same, 3);
+  OK_OUTPUT("only one core has a step", &one, first, 2, same, 3);
+  OK_OUTPUT("no core has a step", &none, first, 2, same, 3);
+  OK_OUTPUT("no core has a step along another dimension", &empty, first, 2, same, 3);
+  OK_OUTPUT("blocks differ in one place", &grid, first, 2, PL_BLOCK(at_its_end, 8), 3);
+  OK_OUTPUT("blocks differ in size", &grid, first, 2, PL_BLOCK(by_size, 8), 3);
+  asked = 0;
+  OK_OUTPUT("the usual one", &grid, first, 2, PL_BLOCK(counted, 8), 3);
+  check(asked == 2, "partition: output: two questions suffice (%u)", asked);
+  const pl_grid_spec long_names = PL_GRID(4, 5);
+  static const uint8_t arbitrary[2] = {A, A};
+  suite_fails(pl_partition_output(&long_names, arbitrary, 2, same, 3), PL_ERROR_SPEC,
+              "partition: an output of a grid that cannot be shared", "no PARALLEL dimension", NULL);
+}
+
 void suite_partition(void) {
+  test_outputs();
   test_rule();
   test_errors();
   test_cover();

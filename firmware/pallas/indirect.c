@@ -56,9 +56,14 @@ void pl_stage_list(const struct pl_queue *q, const struct pl_operand *op, const 
   pl_reads_with(list->buffer, q->number, q->issued + 1);
 }
 
-/* Without waiting, which the failed device cannot be asked to. */
+/*
+ * Without waiting, which the failed device cannot be asked to. It may be blocked, and to read on, between
+ * words of the message, is what a hart does that hangs; a write, here one that clears nothing, says that this
+ * one goes on.
+ */
 static bool is_written(const struct pl_buffer *buffer) {
   uint32_t value = 0;
+  (void)!tpu_ctrl_intr_clear(&pl_context.ctrl, 0);
   return buffer->writer == PL_NOBODY || (tpu_sem_read(&pl_context.sem, buffer->writer, &value) == HAL_OK &&
                                          pl_reached(value, buffer->write_ticket));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench_lists: the figures of docs/timings.md of gathers and scatters: rows of a table by a list of indices,
- * to and from blocks that a pipeline moves on, as in the lookup of embeddings and its gradient.
+ * to and from blocks that a pipeline moves on; and of the kernels of the library that are made of them.
  *
  * Their bound is what takes longest alone: the port in either direction, with every row once each way, or the
  * lists, an index in two cycles (rtl/dma). What a body copies no prediction knows, so there is none, and the
@@ -192,5 +192,6 @@ int main(void) {
   rows_in_hbm("indirect_out_8192_rows256", copy_body, true, false);
   rows_in_hbm("scatter_add_8192_rows256", add_body, true, true);
   rows_in_vmem();
+  bench_embedding();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

@@ -57,6 +57,7 @@ BARS = {
     "indirect_in_8192_rows256.bound": (">=", 92.0),
     "indirect_out_8192_rows256.bound": (">=", 94.0),
     "gather_32768_rows16_vmem.bound": (">=", 90.0),
+    "embedding_4096_rows512.bound": (">=", 83.0),
     "dma_64k_rows256.bandwidth": (">=", 97.0),
     "dma_64b.overhead": ("<=", 40),
     "dma_chain.bubble": ("<=", 0),

@@ -19,6 +19,7 @@ uint16_t bench_bf16(uint32_t v);
 void bench_plan_begin(void);
 void bench_plan_end(const char *kernel);
 
+void bench_embedding(void);
 void bench_flash(void);
 void bench_gmm(void);
 void bench_fused(void);

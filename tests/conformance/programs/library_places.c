@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel library: kernels that move and choose. Twins: twins/library_places.py. */
 #include "case.h"
+#include "embedding.h"
 #include "paged.h"
 #include "pool.h"
 #include "rotary.h"
@@ -41,6 +42,25 @@ static void library_paged(void) {
   case_done(kernel_paged_attention(q, k, v, table, lengths, o, 0.25f));
 }
 
+/* A list of two calls; rows whose columns are cut. */
+static void library_embedding(void) {
+  const pl_array many = case_input("many"), narrow = case_input("narrow"), few = case_input("few"),
+                 wide = case_input("wide"), o = case_output("o", NULL), p = case_output("p", NULL);
+
+  case_done(kernel_embedding(many, narrow, o));
+  case_done(kernel_embedding(few, wide, p));
+}
+
+/* Each row is named again and again, and each addition rounds. */
+static void library_embedding_grad(void) {
+  const pl_array ids = case_input("ids"), grad = case_input("grad"), halves = case_input("halves"),
+                 o = case_output("o", "table"), p = case_output("p", "half_table");
+
+  case_done(kernel_embedding_grad(ids, grad, o));
+  case_done(kernel_embedding_grad(ids, halves, p));
+}
+
 const struct conformance_case conformance_cases[] = {
-    CASE(library_topk), CASE(library_rotary), CASE(library_pool), CASE(library_paged), CASE_END,
+    CASE(library_topk),      CASE(library_rotary),         CASE(library_pool), CASE(library_paged),
+    CASE(library_embedding), CASE(library_embedding_grad), CASE_END,
 };

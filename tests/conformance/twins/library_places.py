@@ -3,6 +3,7 @@
 from jax import lax
 
 from twins.common import jax, jnp, shape
+from twins.lists import add, in_order, same, take
 from twins.vector import one_step
 
 
@@ -63,3 +64,17 @@ def library_paged(t):
         scores = jnp.where(jnp.arange(positions) < lengths[...][:, None, None], scores, -jnp.inf)
         o[...] = jnp.einsum("bhk,bhkd->bhd", jax.nn.softmax(scores, axis=-1), gathered(v))
     t.output("o", one_step(t, body, [t.q, t.k, t.v, t.table, t.lengths], shape("f32", batch, heads, columns))[0])
+
+
+def library_embedding(t):
+    for name, t.list, t.x in (("o", t.many, t.narrow), ("p", t.few, t.wide)):
+        n, columns = t.list.shape[0], t.x.shape[1]
+        o = in_order(t, jnp.zeros((n, columns), t.x.dtype), take, n)
+        t.output(name, same(o, jnp.take(t.x, t.list, axis=0)))
+
+
+def library_embedding_grad(t):
+    """Each addition rounds, so the order counts."""
+    t.list = t.ids
+    for name, t.x, table in (("o", t.grad, t.table), ("p", t.halves, t.half_table)):
+        t.output(name, same(in_order(t, table, add, t.ids.shape[0]), table.at[t.ids].add(t.x)))

@@ -185,7 +185,8 @@ static void errors(void) {
                  int_table = check_array(PL_INT32, PL_SHAPE(4, 20), 0, 0),
                  real_ids = check_array(PL_F32, PL_SHAPE(6), 0, 0),
                  table_of_none = pl_hbm_array(0, PL_F32, PL_SHAPE(0, 20));
-  pl_array elsewhere = out;
+  pl_array elsewhere = out, part_ids = ids;
+  part_ids.shape[0] = 4;
   elsewhere.space = PL_VMEM;
 
   check_fails(
@@ -200,6 +201,10 @@ static void errors(void) {
   check_fails(kernel_embedding(ids, table, elsewhere), PL_ERROR_ARGUMENT,
               "embedding: ids, out and table must be in HBM");
   check_fails(kernel_embedding(ids, table_of_none, out), PL_ERROR_ARGUMENT, "and the table has 0 rows");
+  check_fails(kernel_embedding(part_ids, table, table), PL_ERROR_ARGUMENT,
+              "kernel embedding: output 0: shares HBM from");
+  check_fails(kernel_embedding_grad(part_ids, table, table), PL_ERROR_ARGUMENT,
+              "kernel embedding_grad: output 0: shares HBM from");
   check_works("embedding after errors", kernel_embedding(ids, table, out));
   looked_up(&ids, &table, &out);
   check_fails(kernel_embedding_grad(ids, narrow, table), PL_ERROR_SHAPE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_kernels: the figures of docs/timings.md of kernels with vector functions, which beside the rest of
- * bench would not fit into the chip's RAM. Prints what bench prints.
+ * bench_kernels: the figures of docs/timings.md of matrix products with vector functions, which beside the
+ * rest of bench would not fit into the chip's RAM. Prints what bench prints.
  */
 #include "bench.h"
 #include "boot.h"
@@ -9,6 +9,5 @@
 int main(void) {
   bench_flash();
   bench_fused();
-  bench_places();
   return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

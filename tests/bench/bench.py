@@ -154,6 +154,7 @@ def collect(device, models, exact):
         add(run(app + ["bench_kernels"], f"kernels with vector functions on {model}"), model)
         add(run(app + ["bench_matmul"], f"matrix products on {model}"), model)
         add(run(app + ["bench_rows"], f"softmax and norms on {model}"), model)
+        add(run(app + ["bench_places"], f"kernels that move and choose on {model}"), model)
         add(run(app + ["bench_lists"], f"gathers and scatters on {model}"), model)
         add(run(app + ["build/firmware/test/step_cost.elf"], f"instructions on {model}"), model)
         if model == "func":  # instructions, which are the same on both

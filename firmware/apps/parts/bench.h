@@ -23,7 +23,6 @@ void bench_embedding(void);
 void bench_flash(void);
 void bench_gmm(void);
 void bench_fused(void);
-void bench_places(void);
 void bench_orders(void);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel library: kernels that move and choose. Twins: twins/library_places.py. */
+#include "argmax.h"
 #include "case.h"
+#include "elementwise.h"
 #include "embedding.h"
 #include "paged.h"
 #include "pool.h"
@@ -60,7 +62,27 @@ static void library_embedding_grad(void) {
   case_done(kernel_embedding_grad(ids, halves, p));
 }
 
+static void library_argmax(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), indices = case_output("indices", NULL),
+                 int_indices = case_output("int_indices", NULL);
+
+  case_done(kernel_argmax(x, indices, 16));
+  case_done(kernel_argmax(y, int_indices, 0));
+}
+
+static void library_elementwise(void) {
+  const pl_array x = case_input("x"), y = case_input("y"), p = case_input("p"), q = case_input("q"),
+                 o = case_output("o", NULL), sum = case_output("sum", NULL), rows = case_output("rows", NULL),
+                 columns = case_output("columns", NULL);
+
+  case_done(kernel_add(x, y, o, 16));
+  case_done(kernel_add(p, q, sum, 0));
+  case_done(kernel_iota(rows, 0, 16));
+  case_done(kernel_iota(columns, 1, 0));
+}
+
 const struct conformance_case conformance_cases[] = {
-    CASE(library_topk),      CASE(library_rotary),         CASE(library_pool), CASE(library_paged),
+    CASE(library_topk),      CASE(library_argmax),         CASE(library_elementwise),
+    CASE(library_rotary),    CASE(library_pool),           CASE(library_paged),
     CASE(library_embedding), CASE(library_embedding_grad), CASE_END,
 };

@@ -18,6 +18,24 @@ def library_topk(t):
         t.output(name, value)
 
 
+def library_argmax(t):
+    """The first of equals, the first NaN."""
+    def body(x, y, indices, int_indices):
+        indices[...], int_indices[...] = jnp.argmax(x[...], axis=1), jnp.argmax(y[...], axis=1)
+    shapes = (shape("int32", t.x.shape[0]), shape("int32", t.y.shape[0]))
+    for name, value in zip(("indices", "int_indices"), one_step(t, body, [t.x, t.y], shapes)):
+        t.output(name, value)
+
+
+def library_elementwise(t):
+    def body(x, y, p, q, o, sums, rows, columns):
+        o[...], sums[...] = x[...] + y[...], p[...] + q[...]
+        rows[...], columns[...] = (lax.broadcasted_iota(jnp.int32, rows.shape, d) for d in (0, 1))
+    shapes = (shape("bf16", *t.x.shape), shape("int32", *t.p.shape), shape("int32", 45, 77), shape("int32", 45, 77))
+    for name, value in zip(("o", "sum", "rows", "columns"), one_step(t, body, [t.x, t.y, t.p, t.q], shapes)):
+        t.output(name, value)
+
+
 def library_rotary(t):
     def body(x, cosine, sine, o, p):
         half = x.shape[-1] // 2

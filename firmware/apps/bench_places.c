@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of the kernels that move and choose: rotary embedding, pooling, top-k, paged attention. Their bound
- * is what takes longest alone: the port in either direction, or the vector ALU with the operations that the
- * kernel's header counts.
+ * bench_places: the figures of docs/timings.md of the kernels that move and choose (rotary embedding,
+ * pooling, top-k, argmax, paged attention), of sums and iota. Their bound is what takes longest alone: the
+ * port in either direction, or the vector ALU with the operations that the kernel's header counts.
  */
+#include "argmax.h"
 #include "bench.h"
 #include "boot.h"
 #include "device.h"
+#include "elementwise.h"
 #include "paged.h"
 #include "pool.h"
 #include "rotary.h"
@@ -178,6 +180,90 @@ static void topk(void) {
   run(&w);
 }
 
+/* ---- 1 and small numbers like these: where the largest of a row is, sums, indices ---- */
+
+enum { MANY_ROWS = 512 };
+
+static void put_rows(const pl_array *a) {
+  int32_t *at = pl_hbm_pointer(a);
+  for (uint32_t r = 0; r < MANY_ROWS; r++)
+    for (uint32_t c = 0; c < COLUMNS; c++)
+      *at++ = 0x3f800000 + (int32_t)((c * STEP + r) % COLUMNS); /* of f32 the bits next to those of 1 */
+}
+
+static pl_status argmax_call(const pl_array *a) {
+  return kernel_argmax(as_f32(a[0]), a[1], 0);
+}
+
+static bool argmax_right(const pl_array *a) {
+  const int32_t *index = pl_hbm_pointer(&a[1]);
+  for (int32_t r = 0; r < MANY_ROWS; r++)
+    if ((index[r] * STEP + r) % COLUMNS != COLUMNS - 1)
+      return false;
+  return true;
+}
+
+static void argmax(void) {
+  struct work w = {
+      .name = "argmax_512x1024_f32",
+      .array = {array(PL_INT32, PL_SHAPE(MANY_ROWS, COLUMNS)), array(PL_INT32, PL_SHAPE(MANY_ROWS))},
+      .call = argmax_call,
+      .right = argmax_right};
+  put_rows(&w.array[0]);
+  w.in = pl_array_bytes(&w.array[0]);
+  w.out = pl_array_bytes(&w.array[1]);
+  w.alu = 8 * MANY_ROWS * COLUMNS;
+  run(&w);
+}
+
+static pl_status add_call(const pl_array *a) {
+  return kernel_add(a[0], a[1], a[2], 0);
+}
+
+static bool add_right(const pl_array *a) {
+  const int32_t *x = pl_hbm_pointer(&a[0]), *o = pl_hbm_pointer(&a[2]);
+  for (uint32_t i = 0; i < elements(&a[2]); i++)
+    if ((uint32_t)o[i] != 2 * (uint32_t)x[i])
+      return false;
+  return true;
+}
+
+static void add(void) {
+  const pl_shape shape = PL_SHAPE(MANY_ROWS, COLUMNS);
+  struct work w = {.name = "add_512x1024_int32",
+                   .array = {array(PL_INT32, shape), array(PL_INT32, shape), array(PL_INT32, shape)},
+                   .call = add_call,
+                   .right = add_right};
+  put_rows(&w.array[0]);
+  put_rows(&w.array[1]);
+  w.in = 2 * pl_array_bytes(&w.array[0]);
+  w.out = pl_array_bytes(&w.array[2]);
+  w.alu = MANY_ROWS * COLUMNS;
+  run(&w);
+}
+
+static pl_status iota_call(const pl_array *a) {
+  return kernel_iota(a[0], 0, 0);
+}
+
+static bool iota_right(const pl_array *a) {
+  const int32_t *o = pl_hbm_pointer(&a[0]);
+  for (uint32_t i = 0; i < elements(&a[0]); i++)
+    if (o[i] != (int32_t)(i / COLUMNS))
+      return false;
+  return true;
+}
+
+static void iota(void) {
+  struct work w = {.name = "iota_512x1024_int32",
+                   .array = {array(PL_INT32, PL_SHAPE(MANY_ROWS, COLUMNS))},
+                   .call = iota_call,
+                   .right = iota_right};
+  w.out = pl_array_bytes(&w.array[0]);
+  w.alu = MANY_ROWS * COLUMNS;
+  run(&w);
+}
+
 /* ---- queries of zeros: the mean of a sequence's values, which are 1 in its pages and 2 in others' ---- */
 
 enum { SEQUENCES = 4, HEADS = 32, HEADS_KV = 8, PAGE = 16, LISTED = 16, SIZE = 128, UNUSED = 8 };
@@ -221,9 +307,13 @@ static void paged(void) {
   run(&w);
 }
 
-void bench_places(void) {
+int main(void) {
   rotary();
   pool();
   topk();
   paged();
+  argmax();
+  add();
+  iota();
+  return bench_failed() ? BOOT_EXIT_FAILURE : BOOT_EXIT_OK;
 }

@@ -11,8 +11,6 @@
 #include "boot.h"
 #include "device.h"
 
-#include <stdio.h>
-
 enum { ENTRIES = 2048, STEP = 1237, INDEX_CYCLES = 2 };
 /* Rows of 256 bytes, of a table in HBM. */
 enum { COLUMNS = 256, PANEL = 64, PANELS = COLUMNS / PANEL, BLOCK = 128 };
@@ -136,10 +134,8 @@ static void run(struct work *w, pl_dtype dtype, pl_shape rows, pl_shape table) {
   for (int i = 0; i < 3; i++)
     bound = part[i] > bound ? part[i] : bound;
   if (measure(w, &stats)) {
-    const uint32_t hundredths = (uint32_t)(stats.cycles * 100 / w->moved);
     bench_percent(w->name, "bound", bound, stats.cycles);
-    printf("FIGURE %s.row %u.%02u cycles\n", w->name, (unsigned)(hundredths / 100),
-           (unsigned)(hundredths % 100));
+    bench_row(w->name, stats.cycles, w->moved);
   }
   for (unsigned i = 0; i < 3; i++)
     if (pl_free(arrays[i]) != PL_OK)

@@ -145,6 +145,14 @@ static void pool(void) {
 
 enum { COLUMNS = 1024, K = 8, STEP = 37 };
 
+/* Those numbers on top of `least`. */
+static void put_rows(const pl_array *a, int32_t least) {
+  int32_t *at = pl_hbm_pointer(a);
+  for (int32_t r = 0; r < a->shape[0]; r++)
+    for (int32_t c = 0; c < COLUMNS; c++)
+      *at++ = least + (c * STEP + r) % COLUMNS;
+}
+
 /* The kernel for floats: as bits of f32 the numbers are 0 and subnormals, which compare all the same. */
 static pl_array as_f32(pl_array a) {
   a.dtype = PL_F32;
@@ -170,10 +178,7 @@ static void topk(void) {
                              array(PL_INT32, PL_SHAPE(ROWS, K))},
                    .call = topk_call,
                    .right = topk_right};
-  int32_t *at = pl_hbm_pointer(&w.array[0]);
-  for (uint32_t r = 0; r < ROWS; r++)
-    for (uint32_t c = 0; c < COLUMNS; c++)
-      *at++ = (int32_t)((c * STEP + r) % COLUMNS);
+  put_rows(&w.array[0], 0);
   w.in = pl_array_bytes(&w.array[0]);
   w.out = 2 * pl_array_bytes(&w.array[1]);
   w.alu = ROWS * COLUMNS * (8 * K + 5);
@@ -182,14 +187,7 @@ static void topk(void) {
 
 /* ---- 1 and small numbers like these: where the largest of a row is, sums, indices ---- */
 
-enum { MANY_ROWS = 512 };
-
-static void put_rows(const pl_array *a) {
-  int32_t *at = pl_hbm_pointer(a);
-  for (uint32_t r = 0; r < MANY_ROWS; r++)
-    for (uint32_t c = 0; c < COLUMNS; c++)
-      *at++ = 0x3f800000 + (int32_t)((c * STEP + r) % COLUMNS); /* of f32 the bits next to those of 1 */
-}
+enum { MANY_ROWS = 512, ONE = 0x3f800000 /* in f32; numbers added to it are those next to 1 */ };
 
 static pl_status argmax_call(const pl_array *a) {
   return kernel_argmax(as_f32(a[0]), a[1], 0);
@@ -209,7 +207,7 @@ static void argmax(void) {
       .array = {array(PL_INT32, PL_SHAPE(MANY_ROWS, COLUMNS)), array(PL_INT32, PL_SHAPE(MANY_ROWS))},
       .call = argmax_call,
       .right = argmax_right};
-  put_rows(&w.array[0]);
+  put_rows(&w.array[0], ONE);
   w.in = pl_array_bytes(&w.array[0]);
   w.out = pl_array_bytes(&w.array[1]);
   w.alu = 8 * MANY_ROWS * COLUMNS;
@@ -234,8 +232,8 @@ static void add(void) {
                    .array = {array(PL_INT32, shape), array(PL_INT32, shape), array(PL_INT32, shape)},
                    .call = add_call,
                    .right = add_right};
-  put_rows(&w.array[0]);
-  put_rows(&w.array[1]);
+  put_rows(&w.array[0], ONE);
+  put_rows(&w.array[1], ONE);
   w.in = 2 * pl_array_bytes(&w.array[0]);
   w.out = pl_array_bytes(&w.array[2]);
   w.alu = MANY_ROWS * COLUMNS;

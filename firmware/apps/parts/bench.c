@@ -17,6 +17,12 @@ void bench_cycles(const char *kernel, const char *what, uint64_t cycles) {
   printf("FIGURE %s.%s %u cycles\n", kernel, what, (unsigned)cycles);
 }
 
+void bench_row(const char *kernel, uint64_t cycles, uint32_t rows) {
+  const uint32_t hundredths = (uint32_t)(cycles * 100 / rows);
+  printf("FIGURE %s.row %u.%02u cycles\n", kernel, (unsigned)(hundredths / 100),
+         (unsigned)(hundredths % 100));
+}
+
 void bench_fail(const char *kernel, const char *why) {
   printf("bench: %s: %s\n", kernel, why);
   failed = true;

@@ -8,6 +8,8 @@
 /* `part` of `whole` as a percentage with two digits: FIGURE kernel.what value %. */
 void bench_percent(const char *kernel, const char *what, uint64_t part, uint64_t whole);
 void bench_cycles(const char *kernel, const char *what, uint64_t cycles);
+/* Cycles a row with two digits: FIGURE kernel.row value cycles. */
+void bench_row(const char *kernel, uint64_t cycles, uint32_t rows);
 void bench_fail(const char *kernel, const char *why);
 bool bench_failed(void);
 /* Cycles of the device since reset: what a kernel does around pl_call() counts, too. */

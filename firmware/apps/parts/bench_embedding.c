@@ -8,7 +8,6 @@
 #include "device.h"
 #include "embedding.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { IDS = 4096, ROWS = 2048, COLUMNS = 128, STEP = 1237, VALUES = 32, CALLS = 3 };
@@ -35,9 +34,8 @@ static uint32_t number(int32_t i, int32_t column) {
 /* The bound is what the port takes in one direction, `times` rows an id. */
 static void tell(const char *name, uint32_t times, uint64_t cycles) {
   const uint32_t bytes = IDS * COLUMNS * 4 * times;
-  const uint32_t hundredths = (uint32_t)(cycles * 100 / IDS);
   bench_percent(name, "bound", bytes / boot_params.value[TPU_PARAM_HBM_PORT_BYTES], cycles);
-  printf("FIGURE %s.row %u.%02u cycles\n", name, (unsigned)(hundredths / 100), (unsigned)(hundredths % 100));
+  bench_row(name, cycles, IDS);
 }
 
 static void lookup(const struct arrays *a) {
